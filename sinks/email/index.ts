@@ -19,9 +19,13 @@ export default defineSink<EmailConfig, EmailRoute>({
     const found = recipientsOf(message, config)
     if (!found.ok) throw new TemplateFault(found.detail)
     const { text } = writeMail(message)
+    const subject = subjectOf(message, config.subject)
+    const { to, cc } = found.recipients
+    const textOf = (list: typeof to) => list.map(({ address }) => address).join(', ')
     return {
+      options: { to: textOf(to), cc: textOf(cc), subject },
       target: `mail to ${addressesOf(found.recipients).join(', ')}`,
-      body: `Subject: ${subjectOf(message, config.subject)}\n\n${text}`,
+      body: `Subject: ${subject}\n\n${text}`,
     }
   },
   lane: targetOf,

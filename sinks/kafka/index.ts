@@ -35,10 +35,19 @@ function checkRoute(route: KafkaRoute, config: KafkaConfig, rule?: RuleFacts): S
       path: [route.format ? 'format' : 'state'],
       message: 'cannot be so: state: true and format: structured exclude each other; use binary or object',
     })
-  if ((route.state ?? config.state) && rule?.digests)
+  if (!(route.state ?? config.state)) return issues
+  const place = route.state ? { path: ['state'] } : {}
+  const { digests, incompleteBy } = rule ?? {}
+  if (digests)
     issues.push({
-      ...(route.state && { path: ['state'] }),
+      ...place,
       message: 'cannot have state: true in a rule with group: a digest is no state of an object',
+    })
+  else if (incompleteBy !== undefined)
+    issues.push({
+      ...place,
+      message: `has state: true, and "${incompleteBy}" keeps some changes back, so that the topic keeps an old state, or a deleted object for ever: leave one of them out`,
+      severity: 'warning',
     })
   return issues
 }
@@ -50,6 +59,7 @@ function preview(message: Message<KafkaRoute>, config: KafkaConfig): Preview {
   const { value } = recordOf(message, place)
   return {
     target: `topic ${place.topic}, key ${place.key}`,
+    options: { topic: place.topic, key: place.key },
     body: value === null ? '(a tombstone: no value)' : value.toString(),
   }
 }

@@ -48,7 +48,9 @@ export default defineSink<SlackConfig, SlackRoute>({
     const channel = channelOf(message, config)
     if (typeof channel !== 'string')
       throw new TemplateFault('detail' in channel ? channel.detail : channel.kind)
-    return { target: config.url ? 'the channel of its webhook' : spelled(channel) }
+    return config.url
+      ? { target: 'the channel of its webhook' }
+      : { target: spelled(channel), options: { channel: spelled(channel) } }
   },
   lane(subject, config) {
     try {

@@ -2,7 +2,7 @@ import type { SinkType } from '../sink/index.ts'
 import { mapInSlices, TimeSlice } from '../text/yielding.ts'
 import type { CheckedValue } from './checked-value.ts'
 import { checkable, configOf } from './config-of.ts'
-import { defaultsOf, readRoute, readSink, type SinkTypes } from './lint/sinks.ts'
+import { defaultsOf, factsOf, readRoute, readSink, type SinkTypes } from './lint/sinks.ts'
 import { placeIn } from './places.ts'
 import { NO_RULE, type Routes } from './routes.ts'
 import { type Config, ConfigFile, RuleWithMessage, type SinkConfig } from './schema.ts'
@@ -53,9 +53,9 @@ async function routesOf(
   const sections = new Map(sinks.map((sink) => [sink.name, sink.options]))
   const routes = new Map([[NO_RULE, await defaultsOf(types)]])
   const timeSlice = new TimeSlice()
-  for (const rule of rules as readonly { name: string; to?: unknown; group?: unknown }[]) {
+  for (const rule of rules as readonly { name: string; to?: unknown }[]) {
     if (timeSlice.isDue()) await timeSlice.take()
-    const facts = { digests: (rule.group ?? undefined) !== undefined }
+    const facts = factsOf(rule)
     const options = new Map<string, unknown>()
     for (const [sink, said] of namedSinks(rule.to)) {
       const type = types.get(sink)
@@ -63,7 +63,7 @@ async function routesOf(
       const read = await readRoute(type, said)
       if (!('value' in read)) return undefined
       const lacking = type.checkRoute?.(read.value, sections.get(sink), facts) ?? []
-      if (lacking.length > 0) return undefined
+      if (lacking.some(({ severity }) => severity !== 'warning')) return undefined
       options.set(sink, read.value)
     }
     routes.set(rule.name, options)

@@ -20,6 +20,7 @@ import { draftOf } from './partial-config.ts'
 import { loadPlugins } from './plugins/plugins.ts'
 import { type Problem, shortened } from './problem.ts'
 import { type Config, ConfigFile } from './schema.ts'
+import { positionAt } from './source-node.ts'
 import type { Interpolation } from './values/interpolate.ts'
 import { redactor } from './values/secrets.ts'
 
@@ -100,7 +101,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   // Not for an invalid file: after a correction a sink may send the message.
   if (isSound) found.push(...checkMessages(document, types, sinks))
   const all = [...document.problems, ...found.filter((problem) => !document.isEcho(problem))]
-  const explained = withoutExplained(once(all))
+  const explained = withoutExplained(once(all), document)
   const problems = shownOf(explained, document)
   const errors = problems.filter(({ severity }) => severity === 'error')
   if (!parsed.success || errors.length > 0) return { ok: false, texts, problems }
@@ -114,10 +115,32 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   return { ok: true, texts, config, warnings: problems, document, sinkTypes: plugins.types }
 }
 
-/** Returns the problems without unused variables that another problem explains by a misspelt reference. */
-function withoutExplained(problems: readonly Problem[]): Problem[] {
+/**
+ * Returns the problems without unused variables that another problem explains by a misspelt reference, and without warnings that a
+ * rule has no effect where the rule has an error.
+ */
+function withoutExplained(problems: readonly Problem[], document: ConfigDocument): Problem[] {
   const intended = new Set(problems.flatMap((it) => (it.code === 'unused-variable' ? [] : (it.about ?? []))))
-  return problems.filter(({ code, about = '' }) => code !== 'unused-variable' || !intended.has(about))
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const ends = new Map(
+    (document.at(['rules'])?.items ?? []).map(({ file, start, end }) => {
+      const { line, column } = positionAt(file, start)
+      return [`${file.name}:${line}:${column}`, positionAt(file, end)]
+    }),
+  )
+  const hasError = (rule: Problem) => {
+    const end = ends.get(`${rule.file}:${rule.line}:${rule.column}`)
+    return errors.some((it) => end && it.file === rule.file && isUpTo(rule, it) && isUpTo(it, end))
+  }
+  return problems.filter((it) => {
+    if (it.code === 'unused-variable') return !intended.has(it.about ?? '')
+    const isWithoutEffect = it.code === 'shadowed-rule' || it.code === 'unreachable-rule'
+    return !(isWithoutEffect && it.severity === 'warning' && hasError(it))
+  })
+}
+
+function isUpTo(a: Pick<Problem, 'line' | 'column'>, b: Pick<Problem, 'line' | 'column'>): boolean {
+  return a.line < b.line || (a.line === b.line && a.column <= b.column)
 }
 
 /** Whether a problem is about rules or watches that a file that could not be read may define. */

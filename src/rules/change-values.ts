@@ -1,3 +1,4 @@
+import { writtenAs } from '../sink/duration.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
 import { compilePatterns, listHint, listOf, type Patterns, type Test } from './pattern.ts'
 
@@ -105,12 +106,11 @@ function parseBound(text: string): Compiled<Bound> {
   if (number === '') return fault(`"${text}" has no number`, EXAMPLE, operator.length)
   if (unit === '') return fault(`"${text}" needs a unit`, `write "${operator}${number}m", or s, h or d`)
   const factor = Object.hasOwn(UNITS, unit) ? UNITS[unit as keyof typeof UNITS] : undefined
-  if (factor === undefined)
-    return fault(
-      `"${unit}" is no unit of time`,
-      `there are s, m, h and d: write "${operator}${number}${nearestUnit(unit)}"`,
-      text.lastIndexOf(unit),
-    )
+  if (factor === undefined) {
+    const written = writtenAs(number + unit, 1, Number.MAX_SAFE_INTEGER) ?? `${number}${nearestUnit(unit)}`
+    const hint = `there are s, m, h and d: write "${operator}${written}"`
+    return fault(`"${unit}" is no unit of time`, hint, text.lastIndexOf(unit))
+  }
   return compiled({ operator: operator as Bound['operator'], ms: Number(number) * factor })
 }
 

@@ -78,7 +78,8 @@ function otherForm(text: string, leastMs: number, mostMs: number): string | unde
   return written && `must be a whole number and one of the units s, m, h and d: write ${written}`
 }
 
-function writtenAs(text: string, leastMs: number, mostMs: number): Duration | undefined {
+/** Returns `1h30m`, `1.5h` or `2 minutes` in the form of the configuration (`90m`); undefined if the text is no duration or out of range. */
+export function writtenAs(text: string, leastMs: number, mostMs: number): Duration | undefined {
   if (text.length > 60 || text.replace(PART, '').trim() !== '') return undefined
   let ms = 0
   for (const [, number, word = ''] of text.matchAll(PART)) {

@@ -41,6 +41,8 @@ export interface ConfigSchema<C> {
 export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+  /** Of `checkRoute` only: the configuration is accepted all the same. */
+  readonly severity?: 'warning'
 }
 
 /** A dry run of a delivery. No secrets. */
@@ -54,12 +56,16 @@ export interface Preview {
   path?: string
   /** The body, where it differs from the content. */
   body?: string
+  /** Options with their templates filled in, which tests of a configuration can expect: `{ channel: '#shop' }`. Lists as `a, b`. */
+  options?: Readonly<Record<string, string>>
 }
 
 /** Properties of a rule that `checkRoute` needs. */
 export interface RuleFacts {
   /** It sends digests: it has `group`. */
   readonly digests: boolean
+  /** Its key that keeps some changes of an object back, such as `throttle`; absent if it sends every change and the deletion. */
+  readonly incompleteBy?: string
 }
 
 /** A sink type: its markup, its options, and how to open a sink. */

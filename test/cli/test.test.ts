@@ -131,6 +131,43 @@ tests:
     expect: { rule: by-day, suppressed: mute, none: true }
 `
 
+test('options of deliveries are compared after their templates are filled in', async () => {
+  using desk = openProofDesk()
+  desk.write('options.yaml', OPTIONS)
+  const { code, stdout, stderr } = await runHere(desk, 'test', '-c', 'options.yaml', '--json')
+  expect(stderr).toBe('')
+  const { tests } = JSON.parse(stdout)
+  expect(tests.map((it: { passed: boolean }) => it.passed)).toEqual([true, true, false])
+  expect(tests[2].mismatches).toMatchObject([
+    { key: 'to.chat.channel', expected: '#team-shop', got: '#ops', place: 'options.yaml:20:49' },
+    { key: 'to.bus.topic', got: 'k8s.event', place: 'options.yaml:20:79' },
+    { key: 'to.bus.acks', got: expect.stringContaining('topic, key'), place: 'options.yaml:20:94' },
+  ])
+  expect(code).toBe(1)
+})
+
+const OPTIONS = `
+watch: [Event]
+sinks:
+  chat: { type: slack, token: "\${env:T}", channel: "#ops", allowChannels: ["#team-*"], fallbackChannel: "#ops" }
+  bus: { type: kafka, brokers: ["k:9092"], topic: "k8s.{{ kind | downcase }}" }
+  mail: { type: email, host: smtp.example.com, from: k8s@example.com, to: [a@example.com, b@example.com] }
+rules:
+  - name: all
+    to: [chat: { channel: '#team-{{ event.regarding.labels["team"] }}' }, bus, mail: { subject: "{{ event.reason }}" }]
+tests:
+  - name: a pod of a team
+    given: &event { kind: Event, reason: BackOff, involvedObject: { kind: Pod, name: a } }
+    surroundings: [{ kind: Pod, name: a, labels: { team: shop } }]
+    expect: { to: [chat: { channel: "#team-shop" }, bus: { topic: [k8s.pod, k8s.event] }, mail: { to: "a@*, b@*", subject: BackOff }] }
+  - name: a channel that the template may not choose
+    given: *event
+    expect: { rule: all, to: { chat: { channel: "#ops" }, bus: , mail: } }
+  - name: others
+    given: *event
+    expect: { rule: all, to: { chat: { channel: "#team-shop" }, bus: { topic: k8s.pod, acks: all }, mail: } }
+`
+
 const BAD = `
   - name: another namespace
     given: { kind: Event, type: Warning, reason: BackOff, regarding: { kind: Pod, namespace: pay, name: web-1 } }
@@ -236,6 +273,16 @@ test.each([
     'times that go back',
     '{ name: a, given: [{ <<: *back-off, at: 5m }, { <<: *back-off, at: 1m }], expect: { none: true } }',
     /:3:\d+: is before the time of the step above/,
+  ],
+  [
+    'a sink that is not there, with options',
+    '{ name: a, given: *back-off, expect: { to: { chat: { channel: "#a" } } } }',
+    /:3:50: there is no sink "chat"/,
+  ],
+  [
+    'an option that is no pattern',
+    '{ name: a, given: *back-off, expect: { to: [bus, { oncall: { channel: "/[/" } }] } }',
+    /:3:77: "channel" has an expression that RE2 cannot read/,
   ],
   [
     'expectations that go back',

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -11,6 +12,87 @@ const FOLDER = fileURLToPath(new URL('../fixtures/config/rules/', import.meta.ur
 const change = (from: string, to: string, written = to) => ({ from, to, written })
 
 test.each<[string, ReturnType<typeof change>[]]>([
+  ['template-now', [change('{{ now | date: "%Y.%m.%d" }}', '{{ time | date: "%Y.%m.%d" }}')]],
+  ['resolve-duration', [change('resolve: 30m', 'resolve: { after: 30m }')]],
+  ['age-compound', [change('"<1h30m"', '"<90m"'), change('">= 1.5m"', '">=90s"')]],
+  [
+    'template-dollar',
+    [change('${event.message}', '{{ event.message }}'), change("${about['name']}", "{{ about['name'] }}")],
+  ],
+  [
+    'to-object',
+    [
+      change('to: { sink: chat }', 'to: [chat]'),
+      change(
+        '{ name: chat, channel: "#all", mode: message }',
+        '{ chat: { channel: "#all", mode: message } }',
+        '{ chat: { channel: …, mode: … } }',
+      ),
+    ],
+  ],
+  [
+    'severity-template',
+    [
+      change(
+        `severity: "{{ event.regarding.labels['severity'] }}"`,
+        `message: { severity: "{{ event.regarding.labels['severity'] }}" }`,
+      ),
+    ],
+  ],
+  [
+    'about-labels',
+    [
+      change('about.kind', 'event.regarding.kind', 'write event.regarding'),
+      change('about.labels["app"]', 'event.regarding.labels["app"]', 'event.regarding.labels["…"]'),
+      change(
+        'event.annotations["team"]',
+        'event.regarding.annotations["team"]',
+        'event.regarding.annotations["…"]',
+      ),
+    ],
+  ],
+  [
+    'template-in-token',
+    [
+      change('{{ env.SLACK_TOKEN }}', 'xoxb-0000000000', '${env:NAME}'),
+      change('{{ token }}', 'xoxb-0000000000', 'write "${env:NAME}" or "${file:PATH}"'),
+    ],
+  ],
+  [
+    'state-incomplete',
+    [
+      change('    throttle: { every: 5m }\n', '', '"throttle"'),
+      change('    condition: { type: Ready, becomes: "False" }\n', '', '"condition"'),
+      change(', type: [ADDED, MODIFIED]', '', '"type"'),
+    ],
+  ],
+  [
+    'every-status',
+    [
+      change(
+        'condition: { type: Ready, becomes: ["True", "False", Unknown] }',
+        'changed: status.conditions[type=Ready].status',
+      ),
+    ],
+  ],
+  [
+    'event-labels',
+    [
+      change('owner.name', 'event.regarding.owner.name'),
+      change('annotations["a/b"]', 'event.regarding.annotations["a/b"]'),
+      change('labels.team', 'event.regarding.labels.team'),
+    ],
+  ],
+  ['timezone-abbreviation', [change('EST', 'America/New_York'), change('BST', 'Europe/London')]],
+  [
+    'other-key-of-sink',
+    [
+      change('chat:', 'chatId:', 'here it is chatId'),
+      change('thread:', 'topicId:', 'here it is topicId'),
+      change('hosts:', 'url:', 'here it is url'),
+      change('webhook:', 'url:', 'here it is url'),
+    ],
+  ],
   [
     'condition-event',
     [
@@ -51,7 +133,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
     [
       change(
         'labels: { team: "{{ labels.team }}" }',
-        'message: { fields: { team: "{{ labels.team }}" } }',
+        'message: { fields: { team: "{{ event.regarding.labels.team }}" } }',
         'message: { fields',
       ),
     ],
@@ -120,7 +202,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
       change('.Message', 'event.message', 'write event.message'),
     ],
   ],
-  ['debounce', [change('debounce: 30s', 'debounce: { quiet: 30s }', 'such as debounce: { quiet: 30s')]],
+  ['debounce', [change('debounce: 30s', 'debounce: { quiet: 30s }')]],
   [
     'when-field',
     [
@@ -201,6 +283,8 @@ test.each([
   ],
   [rule('severity: warn'), '"warning"', 'warn'],
   [rule('continue: yes'), 'true', 'yes'],
+  [rule('throttle: 1h30m'), 'throttle: { every: 90m }', 'throttle: 1h30m'],
+  [rule('debounce: "2 minutes"'), 'debounce: { quiet: 2m }', 'debounce: "2 minutes"'],
   [rule('continue: Off'), 'false', 'Off'],
   [
     included('kubeherald:nodes'),
@@ -246,7 +330,7 @@ test.each([
 
 test.each([
   ['when: { synthesized: "yes" }', '"synthesized" must be true or false, not text = write true'],
-  ['throttle: 5m', '= such as throttle: { '],
+  ['throttle: 5', '= such as throttle: { '],
 ])('%s has an example only of that key', async (keys, expected) => {
   const text = withRules(`  - { name: r, ${keys}, to: screen }`)
   expect(await told(text)).toEqual([expect.stringContaining(expected)])

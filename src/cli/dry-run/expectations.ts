@@ -1,4 +1,5 @@
 import type { Path } from '../../config/document.ts'
+import type { ExpectedTarget } from '../../config/schema/test-file.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import { compilePatterns, parsePatterns } from '../../rules/pattern.ts'
 import type { Content } from '../../sink/index.ts'
@@ -18,6 +19,9 @@ export interface Mismatch {
   why: readonly string[]
 }
 
+/** Its path is that from the expectation; default: its key. */
+type Unplaced = Omit<Mismatch, 'path'> & { path?: Path }
+
 /** An event of a test, or the result of a timer. `result` is undefined for an event that is not watched. */
 export type Step =
   | { kind: 'event'; event: ClusterEvent; watched: Watched; result: EventResult | undefined }
@@ -31,7 +35,7 @@ export function mismatchesOf(expect: ExpectedStep, steps: readonly Step[], run: 
   const results = allResults.filter(({ rule }) => ofRule(rule))
   const sent = allSent.filter(({ delivery }) => ofRule(delivery.rule))
   const unwatched = steps.flatMap((it) => (it.kind === 'event' ? (unwatchedReason(it) ?? []) : []))
-  const found: Omit<Mismatch, 'path'>[] = []
+  const found: Unplaced[] = []
   const miss = (key: string, expected: string, got: string, why: readonly string[] = []) =>
     found.push({ key, expected, got, why: [...unique(unwatched), ...why] })
   const whyNotRules = () => (expect.rule ?? []).flatMap((name) => whyNot(name, steps, run))
@@ -42,13 +46,15 @@ export function mismatchesOf(expect: ExpectedStep, steps: readonly Step[], run: 
   }
   if (expect.to) {
     const got = unique(sent.map(({ delivery }) => delivery.sink))
-    const missing = expect.to.filter((sink) => !got.includes(sink))
+    const names = unique(expect.to.map(({ sink }) => sink))
+    const missing = names.filter((sink) => !got.includes(sink))
     const rules = run.snapshot.config.rules.filter(({ to = [] }) => to.some((it) => missing.includes(it)))
     const why = expect.rule ? [] : rules.flatMap(({ name }) => whyNot(name, steps, run))
-    const surplus = allSent.filter(({ delivery }) => !expect.to?.includes(delivery.sink))
+    const surplus = allSent.filter(({ delivery }) => !names.includes(delivery.sink))
     const senders = unique(surplus.map(({ delivery: { sink, rule } }) => `${rule} sends to ${sink}`))
-    if (missing.length > 0 || got.length !== expect.to.length)
-      miss('to', listed(expect.to), listed(got), [...why, ...senders])
+    if (missing.length > 0 || got.length !== names.length)
+      miss('to', listed(names), listed(got), [...why, ...senders])
+    found.push(...expect.to.flatMap((it) => optionMismatches(it, sent, run)))
   }
   if (expect.none && allSent.length > 0) miss('none', 'nothing is sent', describeSent(allSent))
   if (expect.messages !== undefined && expect.messages !== sent.length) {
@@ -72,7 +78,7 @@ export function mismatchesOf(expect: ExpectedStep, steps: readonly Step[], run: 
   const notices = unique(sent.flatMap(({ delivery }) => delivery.notice?.kind ?? []))
   if (expect.notices && !notices.includes(expect.notices)) miss('notices', expect.notices, listed(notices))
   found.push(...contentMismatches(expect, sent))
-  return found.map((it) => ({ ...it, path: [...expect.path, it.key] }))
+  return found.map((it) => ({ ...it, path: [...expect.path, ...(it.path ?? [it.key])] }))
 }
 
 function unwatchedReason({ watched, event }: Extract<Step, { kind: 'event' }>): string | undefined {
@@ -100,6 +106,39 @@ function unmetRule(
     return `it matches, and ${held.outcome === 'suppressed' ? `its ${held.limit} holds it back` : `waits for its ${held.limit}`}`
   const failed = own.find(({ outcome }) => outcome === 'failed')
   return failed ? `it failed: ${shownValue(failed.error, 200)}` : 'it does not match'
+}
+
+/** Compares the options of each delivery to a sink, with templates filled in. */
+function optionMismatches(
+  { sink, options, path }: ExpectedTarget,
+  sent: readonly Sent[],
+  { snapshot }: DryRun,
+): Unplaced[] {
+  const own = sent.filter(({ delivery }) => delivery.sink === sink)
+  return Object.entries(options).flatMap(([option, patterns]) => {
+    const compiled = compilePatterns(patterns)
+    const values = own.map((it) => optionOf(it, option, snapshot))
+    if (values.every((it) => it.value !== undefined && compiled.ok && compiled.value(it.value))) return []
+    const got = listed(unique(values.map((it) => shownValue(it.value ?? it.fault, 200))))
+    const expected = listed([patterns].flat())
+    return [{ key: `to.${sink}.${option}`, expected, got, why: [], path: ['to', ...path, option] }]
+  })
+}
+
+function optionOf(
+  { message, delivery: { sink } }: Sent,
+  option: string,
+  { choices, config }: DryRun['snapshot'],
+): { value?: string; fault?: string } {
+  try {
+    const options = choices.preview(message, sink).options ?? {}
+    if (Object.hasOwn(options, option)) return { value: options[option] as string }
+    const known = Object.keys(options).join(', ') || 'none'
+    const type = config.sinks.find(({ name }) => name === sink)?.type
+    return { fault: `tests see no option "${option}" of a delivery to ${type}: there are ${known}` }
+  } catch (error) {
+    return { fault: `cannot be rendered: ${(error as Error).message}` }
+  }
 }
 
 function contentMismatches(

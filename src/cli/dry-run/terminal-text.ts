@@ -1,5 +1,6 @@
 import { isMap } from '../../config/plain-data.ts'
 import type { Config } from '../../config/schema.ts'
+import { DAY_MINUTES, DAYS, type MuteWindow } from '../../rules/limits/mute-window.ts'
 import { LIMIT_KEYS, type RuleLimits } from '../../rules/limits/schema.ts'
 import { writtenDuration } from '../../sink/duration.ts'
 import {
@@ -71,7 +72,7 @@ const MAX_BODY = 200
 
 /** The preview of a message, with the path of the URL where that is written into the configuration. */
 export function shownPreview({ snapshot }: DryRun, message: Message, sink: string): Preview {
-  const { path, ...preview } = snapshot.choices.preview(message, sink)
+  const { path, options: _, ...preview } = snapshot.choices.preview(message, sink)
   const { target } = preview
   if (target === undefined || path === undefined || !hasLiteralUrl(snapshot.config, sink)) return preview
   return { ...preview, target: target + path }
@@ -157,6 +158,7 @@ export function minDurationOf(rule: Rule): number | undefined {
 }
 
 function limitText(name: string, value: unknown): string {
+  if (name === 'mute') return (value as readonly MuteWindow[]).map(windowText).join('; ')
   // `every` of `count` is a number of events.
   const textOf = (key: string, it: unknown) =>
     typeof it === 'number' && DURATIONS.has(key) && name !== 'count' ? writtenDuration(it) : String(it)
@@ -166,6 +168,26 @@ function limitText(name: string, value: unknown): string {
     .filter(([, it]) => it !== undefined)
     .map(([key, it]) => `${key} ${Array.isArray(it) ? it.join('+') : textOf(key, it)}`)
     .join(', ')
+}
+
+/** A window as the configuration writes it: `from 22:00, to 07:00, days mon+tue, timezone UTC`. */
+function windowText(window: MuteWindow): string {
+  const { timezone } = window
+  if ('begin' in window) return `from ${window.begin}, to ${window.end}, timezone ${timezone}`
+  const { from, to, days, dates } = window
+  const isWholeDay = from === 0 && to === DAY_MINUTES
+  const parts = [
+    isWholeDay ? '' : `from ${timeOfDay(from)}, to ${timeOfDay(to)}`,
+    days.length === DAYS.length ? '' : `days ${days.map((day) => DAYS[day]?.slice(0, 3)).join('+')}`,
+    dates &&
+      `dates ${dates.map(({ first, last }) => (first === last ? first : `${first}..${last}`)).join('+')}`,
+    `timezone ${timezone}`,
+  ]
+  return parts.filter(Boolean).join(', ')
+}
+
+function timeOfDay(minutes: number): string {
+  return [Math.floor(minutes / 60), minutes % 60].map((it) => String(it).padStart(2, '0')).join(':')
 }
 
 const MAX_LENGTH = 100

@@ -135,22 +135,28 @@ export function unknownNames(cases: readonly TestCase[], { rules, sinks, written
   const sinkNames = Object.keys((written?.['sinks'] as object | undefined) ?? {})
   const known = {
     rule: rules.map(({ name }) => name),
-    to: sinkNames.length > 0 ? sinkNames : sinks.map(({ name }) => name),
+    sink: sinkNames.length > 0 ? sinkNames : sinks.map(({ name }) => name),
   }
-  const sets = { rule: new Set(known.rule), to: new Set(known.to) }
+  const sets = { rule: new Set(known.rule), sink: new Set(known.sink) }
   const suggest = suggester()
   return cases.flatMap((test) =>
-    test.expect.flatMap((expect) =>
-      (['rule', 'to'] as const).flatMap((key) =>
-        (expect[key] ?? []).flatMap((name, index) => {
-          if (sets[key].has(name)) return []
-          const word = key === 'rule' ? 'rule' : 'sink'
-          const names = expect[key] ?? []
-          const path = [...expect.path, key, ...(names.length > 1 ? [index] : [])]
-          return test.problem(path, `there is no ${word} "${name}"`, suggest(name, known[key], 'there are'))
+    test.expect.flatMap((expect) => {
+      const { rule: ruleNames = [], to = [] } = expect
+      const named = [
+        ...ruleNames.map((name, index) => {
+          const path = ['rule', ...(ruleNames.length > 1 ? [index] : [])]
+          return { of: 'rule' as const, name, path }
         }),
-      ),
-    ),
+        ...to.map(({ sink, path }) => ({ of: 'sink' as const, name: sink, path: ['to', ...path] })),
+      ]
+      return named
+        .filter(({ of, name }) => !sets[of].has(name))
+        .map(({ of, name, path }) => {
+          const hint = suggest(name, known[of], 'there are')
+          const atKey = path.length > 1 && typeof path.at(-1) === 'string'
+          return test.problem([...expect.path, ...path], `there is no ${of} "${name}"`, hint, atKey)
+        })
+    }),
   )
 }
 
@@ -202,7 +208,7 @@ export interface TestCase {
   expect: readonly ExpectedStep[]
   /** `expect` is one map: it is about all that is given. */
   isWhole: boolean
-  problem(path: Path, message: string, hint?: string): Problem
+  problem(path: Path, message: string, hint?: string, atKey?: boolean): Problem
 }
 
 const Outline = z.strictObject({
@@ -267,8 +273,8 @@ function caseAt(document: ConfigDocument, path: Path, problems: Problem[]): Test
     surroundings: around.map((object, index) => ({ object, path: ['surroundings', index] })),
     expect: expect.filter((it) => it !== undefined),
     isWhole,
-    problem: (inner, message, hint) =>
-      document.problem('invalid-test', [...path, ...inner], message, { hint }),
+    problem: (inner, message, hint, atKey = false) =>
+      document.problem('invalid-test', [...path, ...inner], message, { hint, atKey }),
   }
 }
 

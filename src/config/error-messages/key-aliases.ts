@@ -1,4 +1,6 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { When } from '../../rules/when.ts'
+import { writtenAs } from '../../sink/duration.ts'
 import type { Path } from '../document.ts'
 
 type Aliases = Readonly<Record<string, string>>
@@ -31,6 +33,13 @@ const ALIASES: Readonly<Record<string, Aliases>> = {
     labels: 'labelSelector selector',
     fields: 'fieldSelector',
     namespaces: 'namespaceSelector ns',
+  }),
+  sink: aliases({
+    url: 'webhook webhookUrl webhook_url hosts host endpoint address uri',
+    host: 'server smtp smtpHost smtp_host smarthost',
+    brokers: 'bootstrapServers bootstrap_servers',
+    chatId: 'chat chat_id',
+    topicId: 'thread threadId thread_id message_thread_id messageThreadId topic_id',
   }),
   include: aliases({ from: 'file files path paths glob set source name' }),
   redis: aliases({
@@ -105,11 +114,47 @@ function mapAt(path: Path): string | undefined {
   const [root] = path
   const names = path.filter((step) => typeof step === 'string')
   if (names.length === 1) return 'root'
+  if (names.length === 3 && root === 'sinks') return 'sink'
   if (names.length === 2 && (root === 'watch' || root === 'include' || root === 'redis')) return root
   if (root !== 'rules' && root !== 'defaults' && root !== 'include') return undefined
   // What is below `to` has the names of sinks.
   if (names[1] === 'to') return undefined
   return names.length === 2 ? 'rule' : names.length < 5 ? names.at(-2) : undefined
+}
+
+type ValueAlias = (text: string) => string | undefined
+
+/** A duration in place of a map: `resolve: 30m`. */
+const spanOf =
+  (key: string, inner: string): ValueAlias =>
+  (text) => {
+    const span = writtenAs(text, 1, Number.MAX_SAFE_INTEGER)
+    return span && `${key}: { ${inner}: ${span} }`
+  }
+
+const ifTemplate =
+  (ours: (text: string) => string): ValueAlias =>
+  (text) =>
+    /\{[{%]/.test(text) ? ours(text) : undefined
+
+/** Values of other tools, by the map and the key that they are in, with what to write instead. */
+const VALUES: readonly (readonly [map: string, key: RegExp, ours: ValueAlias])[] = [
+  ['rule', /^resolve$/, spanOf('resolve', 'after')],
+  ['rule', /^throttle$/, spanOf('throttle', 'every')],
+  ['rule', /^debounce$/, spanOf('debounce', 'quiet')],
+  ['rule', /^severity$/, ifTemplate((text) => `message: { severity: ${JSON.stringify(text)} }`)],
+  [
+    'sink',
+    /^(token|secret|password|apiKey|routingKey|signingSecret)$/,
+    ifTemplate(() => '"${env:NAME}" or "${file:PATH}": no template is filled in here'),
+  ],
+]
+
+/** Returns a hint for a text that a key does not take; undefined if there is none. */
+export function valueAlias(path: Path, text: string): string | undefined {
+  const map = mapAt(path)
+  const ours = VALUES.find((it) => it[0] === map && it[1].test(String(path.at(-1))))?.[2](text)
+  return ours && `write ${ours}`
 }
 
 const TOOLS: Readonly<Record<string, readonly string[]>> = {

@@ -5,7 +5,7 @@ import type { ConfigDocument, Path, Placing } from '../document.ts'
 import type { Problem } from '../problem.ts'
 import { PROBLEM_CODES, type ProblemCode } from '../problem-codes.ts'
 import type { Located } from '../source-node.ts'
-import { aliasOf, otherFileHint } from './key-aliases.ts'
+import { aliasOf, otherFileHint, valueAlias } from './key-aliases.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
 import { suggest } from './suggest.ts'
 
@@ -63,6 +63,9 @@ function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
   const hint =
     (placing.hint && shown(placing.hint)) ??
     valueHint(issue, found) ??
+    (typeof found.value === 'string' && found.written === undefined
+      ? valueAlias(path, found.value)
+      : undefined) ??
     (shapeCode(issue) === 'wrong-type' && ownMessage(issue) === undefined
       ? exampleAt(subject, steps)
       : undefined)

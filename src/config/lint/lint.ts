@@ -18,12 +18,14 @@ import type { ConfigDocument, Path } from '../document.ts'
 import type { Draft, RuleDraft } from '../partial-config.ts'
 import { isMap } from '../plain-data.ts'
 import type { Problem } from '../problem.ts'
+import { checkEventTemplates } from './event-templates.ts'
 import { withSubject } from './fault-problems.ts'
 import { checkLogs } from './logs.ts'
 import { checkNeverMatches } from './never-matches.ts'
 import { checkUnwatched, kindsReached } from './reach.ts'
 import { checkMisplacedPaths } from './rule-paths.ts'
 import { checkArchive, checkNotify, checkRules, checkUnusedSinks } from './rules.ts'
+import { checkTimezones } from './timezones.ts'
 import { checkUnreachable } from './unreachable.ts'
 import { checkWatch } from './watch.ts'
 import { mayBeEvent } from './watched-kind.ts'
@@ -42,6 +44,8 @@ const LINTS: readonly Lint[] = [
   checkReasons,
   checkNeverMatches,
   checkLimitKeys,
+  checkEventTemplates,
+  checkTimezones,
   checkLogs,
   checkArchive,
   checkNotify,

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { compileTypes } from '../../rules/change-values.ts'
 import { isEventKind } from '../../rules/kind.ts'
+import { compilePatterns } from '../../rules/pattern.ts'
 import { requirementsOf } from '../../rules/selector.ts'
 import type { ConfigDocument, Path } from '../document.ts'
 import type { Draft, RuleDraft } from '../partial-config.ts'
@@ -14,6 +15,7 @@ export function checkNeverMatches(draft: Draft, document: ConfigDocument): Probl
     ...checkTypes(rule, document),
     ...checkExclusions(rule, document),
     ...checkStatuses(rule, document),
+    ...checkEveryStatus(rule, document),
     ...checkComparisons(rule, document),
     ...checkConditionType(rule, kindsReached(rule, draft) ?? [], document),
   ])
@@ -81,6 +83,18 @@ function checkStatuses({ index, condition }: RuleDraft, document: ConfigDocument
       return [document.problem('unknown-status', path, message, { hint, severity: 'warning' })]
     })
   })
+}
+
+/** `becomes: ["True", "False", Unknown]`: from one of the list to another is no match. */
+function checkEveryStatus({ index, condition }: RuleDraft, document: ConfigDocument): Problem[] {
+  if (!condition?.becomes || condition.reason !== undefined) return []
+  const wanted = compilePatterns(condition.becomes)
+  if (!wanted.ok || !['True', 'False', 'Unknown'].every((status) => wanted.value(status))) return []
+  const path = ['rules', index, 'condition', 'becomes']
+  const message =
+    '"becomes" has every status: the rule matches only when an object gets the condition, and no change after that'
+  const hint = `for every change of the status write changed: status.conditions[type=${condition.type}].status`
+  return [document.problem('every-status', path, message, { hint, severity: 'warning' })]
 }
 
 /** `to-state: { status.readyReplicas: "<1" }` */

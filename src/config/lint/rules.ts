@@ -7,6 +7,7 @@ import { aliasOf } from '../error-messages/key-aliases.ts'
 import { nearest, suggest, suggester } from '../error-messages/suggest.ts'
 import type { Draft, RuleDraft } from '../partial-config.ts'
 import type { Problem } from '../problem.ts'
+import type { Located } from '../source-node.ts'
 import { targetsOf } from '../targets.ts'
 import { faultProblems } from './fault-problems.ts'
 import { namespaceFaults } from './namespaces.ts'
@@ -110,6 +111,12 @@ function checkTargets(
   if (!sinks || to.length === 0) return []
   const named = new Set<string>()
   return targetsOf(document, index).flatMap(({ sink, path, atKey }) => {
+    const own = atKey ? nameInOptions(document.at(path.slice(0, -1)), sinks.known) : undefined
+    if (own) {
+      if (own.key !== sink) return []
+      const hint = `write to: [${own.options.length === 0 ? own.sink : `{ ${own.sink}: { ${own.options.join(': …, ')}: … } }`}]`
+      return [document.problem('unknown-sink', path, `there is no sink "${sink}"`, { atKey, hint })]
+    }
     const isFirst = !named.has(sink)
     named.add(sink)
     if (sinks.known.has(sink)) {
@@ -124,6 +131,18 @@ function checkTargets(
     const hint = sink.includes(',') ? listHint(sink) : sinks.suggest(sink, sinks.names, 'there are')
     return [document.problem('unknown-sink', path, `there is no sink "${sink}"`, { atKey, hint })]
   })
+}
+
+/** `{ sink: oncall, channel: "#shop" }`: returns the key that names a sink, the sink, and the other keys. */
+function nameInOptions(
+  target: Located | undefined,
+  known: ReadonlySet<string>,
+): { key: string; sink: string; options: string[] } | undefined {
+  const keys = [...(target?.entries?.keys() ?? [])]
+  const key = keys.find((it) => /^(sink|name|receiver|ref)$/.test(it) && !known.has(it))
+  const sink = key === undefined ? undefined : target?.entries?.get(key)?.value.value
+  if (key === undefined || typeof sink !== 'string' || !known.has(sink)) return undefined
+  return { key, sink, options: keys.filter((it) => it !== key) }
 }
 
 /** Sinks that no rule names; nothing while it is uncertain where a rule sends to. */

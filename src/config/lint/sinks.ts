@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import type { SchemaIssue, SinkType } from '../../sink/index.ts'
+import { changeTypes, compileTypes } from '../../rules/change-values.ts'
+import type { RuleFacts, SchemaIssue, SinkType } from '../../sink/index.ts'
 import type { ConfigDocument, Path } from '../document.ts'
 import { nearest, suggest } from '../error-messages/suggest.ts'
 import { problemsOf } from '../error-messages/zod-issues.ts'
@@ -126,7 +127,7 @@ export async function checkRoutes(
   for (const [index] of (document.at(['rules'])?.items ?? []).entries()) {
     const name = document.at(['rules', index, 'name'])?.value
     const options = new Map<string, unknown>()
-    const facts = { digests: (document.at(['rules', index, 'group'])?.value ?? undefined) !== undefined }
+    const facts = factsOf(document.at(['rules', index])?.value)
     for (const target of targetsOf(document, index)) {
       const type = types.get(target.sink)
       if (!type || options.has(target.sink)) continue
@@ -147,12 +148,33 @@ export async function checkRoutes(
   return { routes, problems }
 }
 
-function isInside({ path = [] }: SchemaIssue): boolean {
-  return path.length > 0
+/** Keys because of which a rule does not send every change of an object. */
+const INCOMPLETE = [
+  ...['changed', 'unchanged', 'from', 'to-state', 'condition'],
+  ...['mute', 'sample', 'for', 'count', 'after', 'throttle'],
+]
+
+/** Returns what `checkRoute` may know of a rule as it is written. */
+export function factsOf(written: unknown): RuleFacts {
+  const rule = (written ?? {}) as Readonly<Record<string, unknown>>
+  const isSet = (key: string) => (rule[key] ?? false) !== false
+  const type = (rule['when'] as { type?: unknown } | null | undefined)?.type
+  const types = typeof type === 'string' || Array.isArray(type) ? compileTypes(type) : undefined
+  const change = types?.ok ? types.value.change : undefined
+  const skipsType = change !== undefined && !changeTypes.every((it) => change(it))
+  const incompleteBy = skipsType ? 'type' : INCOMPLETE.find(isSet)
+  return { digests: isSet('group'), ...(incompleteBy !== undefined && { incompleteBy }) }
 }
 
-function atSink(document: ConfigDocument, { sink, path, atKey }: Target, { message }: SchemaIssue): Problem {
-  return document.problem('invalid-sink-options', path, `"${sink}" ${message}`, { atKey })
+function isInside({ path = [], severity }: SchemaIssue): boolean {
+  return path.length > 0 && severity === undefined
+}
+
+function atSink(document: ConfigDocument, { sink, path, atKey }: Target, issue: SchemaIssue): Problem {
+  const { path: inner = [], message, severity } = issue
+  const place = [...path, ...inner.map((step) => (typeof step === 'object' ? step.key : step))]
+  const placing = { atKey: atKey && inner.length === 0, ...(severity && { severity }) }
+  return document.problem('invalid-sink-options', place, `"${sink}" ${message}`, placing)
 }
 
 /** Returns the options of a rule that names none, by the sinks' names. */

@@ -80,16 +80,55 @@ export const GivenObject = z.looseObject({
 
 const Given = z.union([z.string().min(1), GivenPause, GivenChange, GivenObject])
 
-const names = (what: string) => {
-  const Name = z.string().min(1, `is empty: name a ${what}`)
-  return z.union([Name.transform((it) => [it]), z.array(Name).min(1, `is an empty list: name a ${what}`)])
-}
+const RuleName = z.string().min(1, 'is empty: name a rule')
+const RuleNames = z.union([
+  RuleName.transform((it) => [it]),
+  z.array(RuleName).min(1, 'is an empty list: name a rule'),
+])
 
 const Text = z.union([z.string(), z.array(z.string()).min(1)]).superRefine((patterns, context) => {
   const compiled = compilePatterns(patterns)
   for (const { message, hint, offset, length, path } of compiled.ok ? [] : compiled.faults)
     context.addIssue({ code: 'custom', message, path: [...path], params: { hint, offset, length } })
 })
+
+/** A sink that gets a delivery. */
+export interface ExpectedTarget {
+  sink: string
+  /** Patterns by option, for the options of the delivery after templates. */
+  options: Readonly<Record<string, string | string[]>>
+  /** From `to` to where the sink is named. */
+  path: readonly (string | number)[]
+}
+
+const SinkName = z.string().min(1, 'is empty: name a sink')
+const OptionsBySink = z.record(
+  SinkName,
+  z
+    .record(z.string(), Text.meta({ description: 'A pattern.' }))
+    .nullable()
+    .meta({ description: 'Patterns for options of the delivery, with templates filled in.' }),
+)
+
+/** Sinks in the forms of a rule's `to`. */
+const To = z
+  .union([
+    SinkName,
+    z.array(z.union([SinkName, OptionsBySink])).min(1, 'is an empty list: name a sink'),
+    OptionsBySink,
+  ])
+  .transform((to): ExpectedTarget[] =>
+    Array.isArray(to) ? to.flatMap((it, index) => targetsIn(it, [index])) : targetsIn(to, []),
+  )
+
+function targetsIn(to: string | z.output<typeof OptionsBySink>, path: readonly number[]): ExpectedTarget[] {
+  if (typeof to === 'string') return [{ sink: to, options: {}, path }]
+  return Object.entries(to).map(([sink, options]) => ({
+    sink,
+    options: options ?? {},
+    path: [...path, sink],
+  }))
+}
 
 /** The expected result of what is given. All keys must hold. */
 export const Expectation = z
@@ -99,15 +138,12 @@ export const Expectation = z
       description: 'Up to when; default: up to what is given at this place of the list.',
       examples: ['10m'],
     }),
-    rule: names('rule')
-      .optional()
-      .meta({ description: 'These rules match.', examples: ['crash-loops'] }),
-    to: names('sink')
-      .optional()
-      .meta({
-        description: 'It is sent to these sinks, and to no others; with rule, by it.',
-        examples: [['oncall']],
-      }),
+    rule: RuleNames.optional().meta({ description: 'These rules match.', examples: ['crash-loops'] }),
+    to: To.optional().meta({
+      description:
+        'It is sent to these sinks, and to no others; with rule, by it. Options of a sink are patterns for those of each delivery.',
+      examples: [['oncall'], { oncall: { channel: '#shop' } }],
+    }),
     /** On the title, the text, or all of it. */
     text: Text.optional().meta({
       description: 'A pattern for the rendered message.',

@@ -1,3 +1,4 @@
+import { NAMES } from '../../sink/template/view.ts'
 import { nearest, suggest } from '../error-messages/suggest.ts'
 import type { ProblemCode } from '../problem-codes.ts'
 import { reasonOf } from '../read-text.ts'
@@ -93,20 +94,23 @@ export function interpolate(
 /** `$env:NAME` and `$(env:NAME)`. */
 const NEAR_REFERENCE = /\$\(?((?:env|file|var):[\w./-]+)\)?/g
 
-/** `$NAME` and `$(NAME)` as all of a text, as shells and manifests write variables. */
+/** `$NAME`, `$(NAME)` and `{{ env.NAME }}` as all of a text, as shells, manifests and other tools write variables. */
 const SHELL_VARIABLE = /^(?:\$[A-Z_][A-Z0-9_]*|\$\([A-Z_][A-Z0-9_]*\))$/
+const TEMPLATE_VARIABLE = /^\{\{-?\s*\.?(?:env|secrets?)\b[^{}]*\}\}$/i
 
 function nearReferences(text: string): ReferenceFault[] {
-  if (SHELL_VARIABLE.test(text))
+  // No template has such a variable.
+  const isTemplate = TEMPLATE_VARIABLE.test(text)
+  if (isTemplate || SHELL_VARIABLE.test(text))
     return [
       {
         code: 'invalid-reference',
         offset: 0,
         length: text.length,
         // It may be a password: it is not quoted.
-        message: 'this is no reference: it stays as it is',
+        message: isTemplate ? 'this is no reference' : 'this is no reference: it stays as it is',
         hint: `for an environment variable write "\${env:NAME}"`,
-        severity: 'warning',
+        ...(!isTemplate && { severity: 'warning' }),
       },
     ]
   return [...text.matchAll(NEAR_REFERENCE)].map(({ 0: whole, 1: reference = '', index }) => ({
@@ -135,17 +139,21 @@ function resolve(reference: string, { env, readFile }: Interpolation, varTextOf:
   }
   if (source === 'file') return readSecret(name, readFile)
   const isVar = !('known' in varTextOf(reference))
-  const hint = /^\w+$/.test(reference)
-    ? isVar
-      ? `write \${var:${reference}}`
-      : `write \${env:${reference}} for the environment variable`
-    : `write \${env:NAME}, \${file:PATH} or \${var:NAME}`
   return {
     code: 'invalid-reference',
     fault: `\${${reference}} is no reference`,
-    hint: `${hint}, or $\${ for a plain \${`,
+    hint: `${referenceHint(reference, isVar)}, or $\${ for a plain \${`,
     ...(isVar && { about: reference }),
   }
+}
+
+function referenceHint(reference: string, isVar: boolean): string {
+  if (isVar) return `write \${var:${reference}}`
+  const [root = ''] = /^\w+(?=$|[.[])/.exec(reference) ?? []
+  if (Object.hasOwn(NAMES, root)) return `write {{ ${reference} }} in a template`
+  return root === reference
+    ? `write \${env:${reference}} for the environment variable`
+    : `write \${env:NAME}, \${file:PATH} or \${var:NAME}`
 }
 
 function resolveVar(name: string, found: VarText): Resolved {

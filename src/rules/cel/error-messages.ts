@@ -137,6 +137,7 @@ const ALIASES: readonly (readonly [names: RegExp, ours: string])[] = [
   [/^(self|obj|resource)$/, 'object'],
   [/^(old|oldSelf|oldObj)$/, 'oldObject'],
   [/^evt$/, 'event'],
+  [/^(about|involvedObject)$/, 'event.regarding'],
   [/^(True|False)$/, 'true or false'],
   [/^(undefined|nil|None|NULL|Null)$/, '!has(object.field)'],
   [/^namespaceObject$/, 'event.namespaceLabels'],

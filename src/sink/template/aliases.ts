@@ -6,8 +6,14 @@ const VARIABLES: Readonly<Record<string, string>> = {
   ...{ obj: 'object', resource: 'object', this: 'object', ns: 'namespace', timestamp: 'time', verb: 'type' },
   ...{ reason: 'event.reason', count: 'event.count', regarding: 'event.regarding' },
   ...{ title: 'message.title', text: 'message.text', severity: 'message.severity', fields: 'message.fields' },
-  ...{ involvedObject: 'event.regarding', now: '{{ "now" | date: "%H:%M" }}' },
+  ...{ involvedObject: 'event.regarding', now: '{{ time | date: "%Y.%m.%d" }}' },
 }
+
+const OF_REGARDING = (map: string) => `event.regarding.${map}["…"] for Events, ${map}["…"] for other objects`
+const MAPS = { labels: OF_REGARDING('labels'), annotations: OF_REGARDING('annotations') }
+
+/** Fields that a variable does not have, and where they are. */
+const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = { about: MAPS, event: MAPS }
 
 /** Fields of Go templates of kubernetes-event-exporter and Botkube. */
 const GO_FIELDS: Readonly<Record<string, string>> = {
@@ -50,6 +56,12 @@ const OPERATORS: readonly (readonly [pattern: RegExp, hint: string])[] = [
 /** Returns a hint for a name that does not exist at the top level. */
 export function variableHint(name: string): string | undefined {
   return Object.hasOwn(VARIABLES, name) ? `write ${VARIABLES[name]}` : undefined
+}
+
+/** Returns a hint for a field that a variable does not have. */
+export function fieldHint(name: string, field: string): string | undefined {
+  const fields = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
+  return fields && Object.hasOwn(fields, field) ? `write ${fields[field]}` : undefined
 }
 
 /** Returns a hint for a path that begins with a dot, as in Go templates. */

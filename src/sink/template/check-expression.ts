@@ -1,6 +1,6 @@
 import type { Token as AnyToken, Tokenizer } from 'liquidjs'
 import { nearest } from '../../text/closest-match.ts'
-import { dottedHint, filterHint, operatorHint, variableHint } from './aliases.ts'
+import { dottedHint, fieldHint, filterHint, operatorHint, variableHint } from './aliases.ts'
 import type { TemplateProblem } from './fault.ts'
 import { FILTERS, type LiquidLibrary } from './filters.ts'
 import { NAMES, relatedDepth } from './view.ts'
@@ -210,7 +210,7 @@ function checkInner(at: Checking, name: string, steps: readonly Token[]): void {
   const inner = step.content
   if (known.includes(inner) || EVERYWHERE.includes(inner)) return
   const near = nearest(inner, known)
-  const hint = near === undefined ? undefined : `did you mean "${near}"?`
+  const hint = near === undefined ? fieldHint(name, inner) : `did you mean "${near}"?`
   const choice = known.length > 0 ? `it has ${known.join(', ')}` : `${name} is a single value`
   at.report({ ...spanOf(step), message: `"${name}" has no "${inner}"`, hint: hint ?? choice })
 }

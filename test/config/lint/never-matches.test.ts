@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { told } from '../load-text.ts'
+import { codesOf, told } from '../load-text.ts'
 
 const file = (watch: string, ...rules: string[]) =>
   `watch: ${watch}\nsinks: { s: { type: stdout } }\nrules:\n${rules.map((it, i) => `  - { name: r${i}, ${it}, to: s }\n`).join('')}`
@@ -74,4 +74,16 @@ test.each([
 ])('%s compares texts', async (keys, hint) => {
   const when = 'when: { kind: Deployment }'
   expect(await hints('[Deployment]', `${when}, ${keys}`)).toEqual([expect.stringContaining(hint)])
+})
+
+test.each([
+  ['becomes: ["True", "False", Unknown]', true],
+  ['becomes: "*"', true],
+  ['from: "True", becomes: "!x"', true],
+  ['becomes: ["True", "False", Unknown], reason: Kubelet*', false],
+  ['becomes: ["False", Unknown]', false],
+  ['becomes: "!True"', false],
+])('a condition with %s has every status: %s', async (keys, isFound) => {
+  const found = await codesOf(file('[Node]', `condition: { type: Ready, ${keys} }`))
+  expect(found.map((it) => it.split(' ')[0])).toEqual(isFound ? ['every-status'] : [])
 })

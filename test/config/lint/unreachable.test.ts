@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadText, tellings } from '../load-text.ts'
+import { codesOf, loadText, tellings } from '../load-text.ts'
 
 function withRules(...rules: string[]): string {
   const sinks = 'sinks: { a: { type: stdout }, b: { type: stdout } }'
@@ -45,4 +45,17 @@ test('nothing is claimed of rules that only overlap, or were not understood', as
 test('what drops everything is told once for each rule below', async () => {
   const text = withRules('{ name: wall, drop: true }')
   expect(await tellings(text)).toEqual(['5:5 no event comes here: the rule in line 4 drops everything'])
+})
+
+test('of a rule with an error only the error is reported', async () => {
+  const above = '{ name: all, when: { kind: Event }, to: [a] }'
+  const covered = (keys: string) => withRules(above, `{ name: r, when: { kind: Event }, ${keys}to: [a] }`)
+  expect(await codesOf(covered(''))).toEqual(['shadowed-rule 5:5'])
+  expect(await codesOf(covered('resolve: true, '))).toEqual(['conflicting-limits 5:48'])
+  const others = withRules(
+    above,
+    '{ name: r, when: { kind: Event }, to: [a] }',
+    '{ name: s, when: { type: Normal }, resolve: true, to: [b] }',
+  )
+  expect((await codesOf(others)).toSorted()).toEqual(['conflicting-limits 6:49', 'shadowed-rule 5:5'])
 })
