@@ -1,5 +1,6 @@
 import {
   type Content,
+  clock,
   MAX_SHOWN_CHANGES,
   type Message,
   SEVERITY_SIGNS,
@@ -106,7 +107,7 @@ export function writeMail(message: Message, { short = false } = {}): Written {
     content.command.length > MAX.command ? { text: '', html: '' } : plain(content.command, MAX.command)
   const links = linksOf(content)
   const source = plain(
-    [`cluster ${message.event.cluster}`, `rule ${message.rule}`, timeOf(message), message.id].join(' · '),
+    [`cluster ${message.event.cluster}`, `rule ${message.rule}`, clock(timeOf(message))].join(' · '),
     1_000,
   )
   const blocks: (Part | undefined)[] = [

@@ -47,6 +47,9 @@ const PAYLOAD = new Set([
   'no_text',
   'too_many_attachments',
   'metadata_too_large',
+  'metadata_must_be_sent_from_app',
+  'invalid_metadata_format',
+  'invalid_metadata_schema',
   'cannot_reply_to_message',
 ])
 

@@ -4,6 +4,7 @@ import {
   type FieldChange,
   type Message,
   type Severity,
+  spanText,
   timeOf,
 } from '../../src/sink/index.ts'
 import {
@@ -35,6 +36,7 @@ const MAX_PLAIN = 3_500
 const MAX_LINKS = 8
 const MAX_LINK = 1_000
 const MAX_FIELDS = 8
+const MAX_ID = 1_000
 
 const LOOKS: Record<Severity, { color: string; emoji: string }> = {
   error: { color: '#E01E5A', emoji: '🔴' },
@@ -50,11 +52,17 @@ export interface ThreadContext {
   began?: { title: string; sinceMs: number; changes: number }
   /** Nothing more is to come of it. */
   over?: boolean
+  /**
+   * Its place in the thread that it ends: the reply has the reason, and the first message the rest. Default: the whole
+   * message.
+   */
+  closing?: 'reply' | 'root' | undefined
 }
 
 /** Formats a message for Slack. Throws a TemplateFault. */
-export function formatMessage(message: Message, { mention = [], began, over }: ThreadContext = {}): Rendered {
-  const { content } = message
+export function formatMessage(message: Message, context: ThreadContext = {}): Rendered {
+  const { mention = [], over, closing } = context
+  const content = closing ? closingPart(message.content, closing) : message.content
   const severity = over ? 'resolved' : content.severity
   const { color, emoji } = LOOKS[severity]
   const title = cutMarkup(oneLine(content.title), MAX_TITLE)
@@ -68,7 +76,7 @@ export function formatMessage(message: Message, { mention = [], began, over }: T
     ...quoteBlock(content.quote),
     ...logsBlock(content.logs),
     ...commandBlock(content.command),
-    contextBlock(message, content, began),
+    contextBlock(message, content, context),
   ]
   const rest = MAX_IN_ALL - around.reduce((n, block) => n + charactersOf(block), 0) - text.length
   const fields = fieldsOf(content, rest)
@@ -78,6 +86,14 @@ export function formatMessage(message: Message, { mention = [], began, over }: T
   return {
     text,
     attachments: [{ color, fallback, blocks }],
+    metadata: {
+      event_type: 'kubeherald_message',
+      event_payload: {
+        id: cutText(oneLine(message.id), MAX_ID),
+        cluster: message.event.cluster,
+        rule: cutText(oneLine(message.rule), MAX_ID),
+      },
+    },
     plain: plainOf(text, shown, content),
     truncated:
       title.length < content.title.length ||
@@ -86,6 +102,14 @@ export function formatMessage(message: Message, { mention = [], began, over }: T
       (content.logs?.length ?? 0) > MAX_LOGS ||
       fields.some((it) => it.text.endsWith('…')),
   }
+}
+
+function closingPart(content: Content, closing: 'reply' | 'root'): Content {
+  const { logs: _, ...rest } = content
+  return closing === 'root'
+    ? // The last block has when it began.
+      { ...rest, text: '', fields: rest.fields.filter((it) => it.title !== 'Began'), quote: '', changes: [] }
+    : { ...rest, fields: [], links: [], quote: '', changes: [], command: '' }
 }
 
 /** One line, for lists and for the beginning of a thread. */
@@ -108,7 +132,7 @@ function fieldsOf({ fields }: Content, rest: number): Mrkdwn[] {
   })
 }
 
-function contextBlock(message: Message, content: Content, began: ThreadContext['began']): Block {
+function contextBlock(message: Message, content: Content, { began, over }: ThreadContext): Block {
   const links = content.links
     .slice(0, MAX_LINKS)
     .map(({ title, url }) => link(cutMarkup(oneLine(title), 100), url))
@@ -123,11 +147,11 @@ function contextBlock(message: Message, content: Content, began: ThreadContext['
   const facts = [
     `rule ${inMrkdwn(cutMarkup(oneLine(message.rule), 100))}`,
     ...(Number.isFinite(atMs) ? [dateOf(atMs)] : []),
-    inMrkdwn(cutMarkup(oneLine(message.id), 300)),
   ]
+  const isSame = began && content.title.includes(began.title)
   const history = began && [
-    `began ${dateOf(began.sinceMs)}: ${began.title}`,
-    `${grouped(began.changes)} ${began.changes === 1 ? 'change' : 'changes'} so far`,
+    `began ${dateOf(began.sinceMs)}${isSame ? '' : `: ${began.title}`}`,
+    `${grouped(began.changes)} ${began.changes === 1 ? 'change' : 'changes'}${over ? '' : ' so far'}`,
   ]
   const elements = [...fitting, ...(history ? [history.join(' · ')] : []), facts.join(' · ')]
   return { type: 'context', elements: elements.map(mrkdwn) }
@@ -219,7 +243,7 @@ export function formatDigest(batch: readonly Message[], mention: readonly string
   const times = batch.map(({ event }) => Date.parse(event.time)).filter(Number.isFinite)
   const firstMs = Math.min(...times)
   const lastMs = Math.max(...times)
-  const span = times.length > 0 ? ` in ${spanText(lastMs - firstMs)}` : ''
+  const span = times.length > 0 ? ` in ${spanText(Math.round((lastMs - firstMs) / 1_000))}` : ''
   const cluster = inMrkdwn(oneLine((batch[0] as Message).event.cluster))
   const title = `${grouped(eventsIn(batch))} events${span}`
   const text = [LOOKS[worst].emoji, `[${cluster}]`, bold(title), ...mention].join(' ')
@@ -311,10 +335,4 @@ function samplesOf(groups: readonly Group[]): string[] {
       const said = summary.text ? `${summary.title}: ${summary.text}` : summary.title
       return `${LOOKS[summary.severity].emoji} ${cutMarkup(inMrkdwn(oneLine(said.slice(0, 1_000))), 300)}`
     })
-}
-
-function spanText(ms: number): string {
-  const seconds = Math.round(ms / 1_000)
-  if (seconds < 120) return `${seconds} s`
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`
 }

@@ -1,4 +1,4 @@
-import { printable } from '../../src/sink/index.ts'
+import { clock, printable } from '../../src/sink/index.ts'
 
 /** Slack's mrkdwn knows three characters that begin something; a ping or a link cannot be made without them. */
 export function inMrkdwn(text: string): string {
@@ -56,8 +56,8 @@ export function bold(text: string): string {
 
 /** In every reader's own time zone. */
 export function dateOf(ms: number): string {
-  const iso = new Date(ms).toISOString()
-  return `<!date^${Math.floor(ms / 1_000)}^{date_short_pretty} {time_secs}|${iso}>`
+  const inUtc = clock(new Date(ms).toISOString())
+  return `<!date^${Math.floor(ms / 1_000)}^{date_short_pretty} {time_secs}|${inUtc}>`
 }
 
 export function grouped(n: number): string {
@@ -114,11 +114,18 @@ interface Attachment {
   blocks: Block[]
 }
 
+/** Data for other apps, which Slack does not show (https://docs.slack.dev/messaging/message-metadata). */
+interface Metadata {
+  event_type: string
+  event_payload: Readonly<Record<string, string>>
+}
+
 /** A message as Slack takes it. */
 export interface Rendered {
   /** In mrkdwn: the first line, and the only text in notifications and screen readers. */
   text: string
   attachments: Attachment[]
+  metadata?: Metadata
   /** All of it as mrkdwn without blocks, for when Slack refuses them. */
   plain: string
   /** Some of the content was cut. */

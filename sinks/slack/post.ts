@@ -80,12 +80,12 @@ export function createWebhookPoster(
 
 async function sendTwice(
   send: (body: object) => Promise<Sent | Verdict>,
-  { text, attachments, plain, truncated }: Rendered,
+  { text, attachments, metadata, plain, truncated }: Rendered,
   channel: string,
   { failing, onFallback }: PosterParts,
   signal: AbortSignal,
 ): Promise<Sent> {
-  let answer = await send({ text, attachments })
+  let answer = await send({ text, attachments, ...(metadata && { metadata }) })
   let note: Note | undefined = truncated ? 'truncated' : undefined
   if (answer.kind === 'payload' && !signal.aborted) {
     onFallback()

@@ -120,7 +120,9 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
     const { message, over } = item
     const { severity } = message.content
     const mention = isWorse(severity, thread.severity) ? mentionOf(item) : []
-    const rendered = formatMessage(message, { mention, over })
+    // A change of an object that ends the thread is a message of its own.
+    const closing = over && message.notice?.kind === 'resolved' ? 'reply' : undefined
+    const rendered = formatMessage(message, { mention, over, closing })
     const waitMs = await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
     const sent = await poster.post(channel, rendered, slots.signal, thread.ts)
@@ -178,7 +180,8 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
     finish: RootMessages['schedule'] | ((update: Parameters<RootMessages['schedule']>[0]) => Promise<void>),
   ): Promise<void> {
     const next = nextOf(thread, item, changes)
-    const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over })
+    const closing = item.over ? 'root' : undefined
+    const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over, closing })
     const root = { key, channel, thread: next, rendered, final: item.over }
     if (item.over) {
       await drop(key)

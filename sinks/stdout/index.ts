@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import {
   type Content,
+  clock,
   defineSink,
   type FieldChange,
   MAX_SHOWN_CHANGES,
@@ -198,7 +199,7 @@ export function messageText(message: Message): string {
     ...content.changes.slice(0, MAX_SHOWN_CHANGES).map((it) => `   ${changeLine(it)}`),
     ...(content.command === '' ? [] : [`   $ ${content.command}`]),
     ...content.links.map(({ title, url }) => `   ${title}: ${url}`),
-    `   ${rule} · ${timeOf(message)}`,
+    `   ${rule} · ${clock(timeOf(message))}`,
     '',
   ]
   return lines.map((line) => `${printable(line)}\n`).join('')

@@ -63,6 +63,8 @@ export interface Resolved {
   at: string
   /** It held no longer; the object was deleted, or is no longer watched; nothing came for the rule's `resolve` time. */
   why: 'ended' | 'deleted' | 'unwatched' | 'quiet'
+  /** What had begun, as the summary's title: `Node worker-3 is not ready`. Missing from states of older versions. */
+  title?: string
 }
 
 /** Where a trace goes on, in another process or at a peer: the headers of W3C Trace Context. */

@@ -1,11 +1,12 @@
 import type { ContainerLog } from '../model/container-log.ts'
 import type { Delivery } from '../model/delivery.ts'
 import type { Content, Field, Link, Markup, Message, RuleSeverity, Summary } from '../sink/index.ts'
-import { additionalFields, cloudEvent, limitFields, messageId } from '../sink/message.ts'
+import { additionalFields, cloudEvent, limitFields, messageId, RESOLVED } from '../sink/message.ts'
 import { textOutput } from '../sink/template/engine.ts'
 import { TemplateFault } from '../sink/template/fault.ts'
 import { compileProgram, type Program } from '../sink/template/program.ts'
 import { isSeverity, type MessageParts, type MessageTemplates, urlOf } from './message-schema.ts'
+import { changesOnce, quoteUnless, withoutRepeated } from './repeated.ts'
 import { summarize } from './summary/index.ts'
 
 /** The severity and labels of a rule. */
@@ -137,32 +138,47 @@ export function compileMessage(
     const additional = parts.fields === false ? [] : additionalFields(message)
     const rendered = (part: Part) =>
       atPlace(part, () => part.program.run(message, textOutput, setting).buffer)
-    const title = parts.title && oneLine(rendered(parts.title))
+    const title = parts.title && titleOf(message, parts.title, oneLine(rendered(parts.title)))
     const severity = parts.severity && rendered(parts.severity).trim().toLowerCase()
-    return {
-      severity: severity !== undefined && isSeverity(severity) ? severity : summary.severity,
+    const shown = {
       title: title || inMarkup(summary.title),
       text: parts.text ? rendered(parts.text).trim() : inMarkup(summary.text),
-      fields: parts.fields
-        ? [
-            ...parts.fields
-              .map(([name, part]) => ({ title: inMarkup(name), value: rendered(part).trim() }))
-              .filter(({ value }) => value !== ''),
-            ...additional.map(fieldInMarkup),
-          ]
-        : parts.fields === false
-          ? []
-          : limitFields(summary.fields, additional).map(fieldInMarkup),
+    }
+    const fields = parts.fields
+      ? [
+          ...parts.fields
+            .map(([name, part]) => ({ title: inMarkup(name), value: rendered(part).trim() }))
+            .filter(({ value }) => value !== ''),
+          ...additional.map(fieldInMarkup),
+        ]
+      : parts.fields === false
+        ? []
+        : limitFields(
+            withoutRepeated(summary.fields.map(fieldInMarkup), shown),
+            additional.map(fieldInMarkup),
+          )
+    const quote = parts.quote === false ? '' : quoteUnless(summary.quote, shown, inMarkup)
+    return {
+      severity: severity !== undefined && isSeverity(severity) ? severity : summary.severity,
+      ...shown,
+      fields,
       links: (parts.links ?? []).flatMap(([name, part]): Link[] => {
         const url = atPlace(part, () => urlOf(part.program, message, setting.now))
         return url === undefined ? [] : [{ title: inMarkup(name), url }]
       }),
-      quote: parts.quote === false ? '' : summary.quote,
+      quote,
       ...(logs && parts.logs !== false && { logs: logLines(logs) }),
-      changes: parts.changes === false ? [] : summary.changes,
+      changes:
+        parts.changes === false ? [] : changesOnce(summary.changes, { ...shown, quote, fields }, inMarkup),
       command: parts.command === false ? '' : summary.command,
     }
   }
+}
+
+/** Marks the title of a resolve notification, unless the template distinguishes it already. */
+function titleOf({ notice }: Message, { program }: Part, title: string): string {
+  const isMarked = title.includes(RESOLVED.trim()) || /\b(?:notice|resolved)\b/.test(program.source)
+  return title === '' || notice?.kind !== 'resolved' || isMarked ? title : `${RESOLVED}${title}`
 }
 
 /** `Log of app, previous run`, and the lines below; one line where it could not be read. */

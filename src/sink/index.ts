@@ -37,6 +37,7 @@ export type {
 } from './message.ts'
 export {
   type CloudEventAttributes,
+  clock,
   cloudEventAttributes,
   cloudEventData,
   endOfLog,
@@ -70,6 +71,7 @@ export {
   type SinkType,
 } from './sink.ts'
 export { TemplateFault, type TemplateProblem } from './template/fault.ts'
+export { spanText } from './template/formats.ts'
 export {
   type CompiledTemplate,
   compileTemplate,

@@ -136,6 +136,9 @@ export function endOfLog(logs: string, max: number): string {
   return `${head}${shown.replace(/^[\udc00-\udfff]/, '')}`.slice(0, Math.max(0, Math.floor(max)))
 }
 
+/** The beginning of the title of a resolve notification. */
+export const RESOLVED = 'Resolved: '
+
 /** How many changed fields a message shows. */
 export const MAX_SHOWN_CHANGES = 8
 

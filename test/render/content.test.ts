@@ -56,6 +56,8 @@ test('parts that are not given keep their defaults', () => {
   expect(contentOf({ text: '{{ message.text }}, {{ message.quote }}' })).toEqual({
     ...DEFAULT,
     text: 'because, what it &lt;said>',
+    // The text has it.
+    quote: '',
   })
   expect(contentOf({ quote: false, changes: false, command: false, fields: false })).toEqual({
     ...DEFAULT,

@@ -6,7 +6,7 @@ import { PRESET_NAMES } from '../../sinks/webhook/presets/names.ts'
 import { subjectKey } from '../../sinks/webhook/presets/parts.ts'
 import { compileMessage } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
-import { endsThread, threadGroupOf } from '../../src/sink/index.ts'
+import { endsThread, type Resolved, threadGroupOf } from '../../src/sink/index.ts'
 import { decodeEntry, encodeEntries } from '../../src/store/entry.ts'
 import { refusalOf } from '../servers/slack/limits.ts'
 import { listingOf } from '../servers/slack/listing.ts'
@@ -88,6 +88,44 @@ test('templates see the notice, the digest, what was held back and the labels of
   expect(text(noticeMessage(notice('a digest of back-offs'))).title).toBe('digest 12 shop web-2 pay')
   expect(text(noticeMessage(notice('one after others were held back'))).title).toBe('pay14')
   expect(text(noticeMessage(notice('back-offs that stopped'))).title).toBe('resolved pay quiet')
+})
+
+test('a title by a template shows that it is over, unless the template does so itself', () => {
+  const title = (source: string, name: keyof typeof NOTICES) =>
+    templates({ title: source })(noticeMessage(notice(name))).title
+  expect(title('{{ kind }} {{ name }} has trouble', 'a Node that is ready again')).toBe(
+    'Resolved: Node worker-3 has trouble',
+  )
+  expect(templates('{{ name }} has trouble')(noticeMessage(notice('back-offs that stopped'))).title).toMatch(
+    /^Resolved: web-1\.17a1 has trouble$/,
+  )
+  expect(title('{{ name }} has trouble', 'a digest of back-offs')).not.toMatch(/resolved/i)
+  expect(title('{{ name }} has trouble', 'one after others were held back')).not.toMatch(/resolved/i)
+  const own = '{% if resolved %}{{ resolved.title }}: all is well{% endif %}'
+  expect(title(own, 'a Node that is ready again')).toBe(
+    'Node worker-3 is not ready: its kubelet does not answer: all is well',
+  )
+  expect(title('[{{ cluster }}] {{ message.title }}', 'a Pod that is deleted')).toBe(
+    '[prod-eu] Resolved: Pod shop/web-1 is crash-looping, 5 restarts',
+  )
+})
+
+test('a resolve notification names what had begun; without it, the object and the rule', () => {
+  const { title, text } = noticeMessage(notice('a Node that is ready again')).summary
+  expect(title).toBe('Resolved: Node worker-3 is not ready: its kubelet does not answer')
+  expect(text).toMatch(/is ready again.* 12m/)
+  const { notice: ended, ...rest } = notice('a Node that is ready again')
+  const { title: _, ...untitled } = ended as Resolved
+  const older = noticeMessage({ ...rest, notice: untitled }).summary
+  expect(older.title).toMatch(/^Resolved: Node worker-3\b.*\btrouble$/)
+})
+
+test('in a digest, objects with the same text share a line, with counts above one', () => {
+  const { text } = noticeMessage(notice('a digest of back-offs')).summary
+  expect(text.split('\n')).toEqual([
+    expect.stringMatching(/web-1 \(4 ×\), web-2 \(3 ×\), web-3, [^:]*web-7: Back-off/),
+  ])
+  expect(text).not.toContain('1 ×')
 })
 
 test('a template for the severity wins over the rule, and names that do not exist are found', () => {

@@ -63,13 +63,25 @@ export const NOTICES: Readonly<Record<string, Delivery>> = {
   }),
   'a Node that is ready again': delivery(header('Node', 'worker-3', { namespace: '' }), {
     object: node('True'),
-    notice: { kind: 'resolved', since: FROM, at: '2026-11-21T09:26:11.000Z', why: 'ended' },
+    notice: {
+      kind: 'resolved',
+      since: FROM,
+      at: '2026-11-21T09:26:11.000Z',
+      why: 'ended',
+      title: 'Node worker-3 is not ready: its kubelet does not answer',
+    },
   }),
   'a state that is left': delivery(header('Deployment', 'web', { apiVersion: 'apps/v1' }), {
     notice: { kind: 'resolved', since: FROM, at: '2026-11-21T09:14:37.000Z', why: 'ended' },
   }),
   'a Pod that is deleted': delivery(header('Pod', 'web-1', { type: 'DELETED' }), {
-    notice: { kind: 'resolved', since: FROM, at: '2026-11-21T11:15:07.000Z', why: 'deleted' },
+    notice: {
+      kind: 'resolved',
+      since: FROM,
+      at: '2026-11-21T11:15:07.000Z',
+      why: 'deleted',
+      title: 'Pod shop/web-1 is crash-looping, 5 restarts',
+    },
   }),
   'a Pod that is no longer watched': delivery(header('Pod', 'web-1'), {
     notice: { kind: 'resolved', since: FROM, at: '2026-11-21T11:15:07.000Z', why: 'unwatched' },

@@ -289,7 +289,7 @@ function argsOf(contentType: string, body: string): Record<string, any> {
   try {
     if (contentType.startsWith('application/json')) return JSON.parse(body)
     const args: Record<string, any> = Object.fromEntries(new URLSearchParams(body))
-    for (const key of ['blocks', 'attachments'])
+    for (const key of ['blocks', 'attachments', 'metadata'])
       if (args[key] !== undefined) args[key] = JSON.parse(args[key])
     return args
   } catch {

@@ -21,7 +21,7 @@ export const dingtalk: MessagePreset = {
     return url
   },
   body(message, _options, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, fullWidthMarkup)
     const fields = parts.fields.map(({ title, value }) => `- ${cut(title, 100)}: ${cut(value, 300)}`)
     const text = stacked(
       [

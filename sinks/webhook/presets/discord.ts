@@ -17,7 +17,7 @@ export const discord: MessagePreset = {
   concurrency: 2,
   maxBytes: 256_000,
   body(message, { username, iconUrl }, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, discordMarkup)
     const title = cut(parts.title, MAX_TITLE)
     const footer = cut(parts.source, MAX_FOOTER / 4)
     let left = MAX_ALL - title.length - footer.length

@@ -14,7 +14,7 @@ export const googleChat: MessagePreset = {
   concurrency: 1,
   maxBytes: 32_000,
   body(message, _options, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, htmlMarkup)
     const title = `<b><font color="${COLOURS[parts.severity]}">${cut(parts.title, 500)}</font></b>`
     const widgets = [
       paragraph(title),

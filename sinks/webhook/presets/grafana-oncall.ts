@@ -8,15 +8,17 @@ function inert(text: string): string {
   return text.replace(/[<@*_`[\]]/g, (it) => `${it}${APART}`)
 }
 
+const MARKUP = { escape: inert }
+
 /** A formatted webhook of Grafana OnCall or Grafana IRM. One object and rule is one alert group, which is resolved when it is over. */
 export const grafanaOncall: MessagePreset = {
-  markup: { escape: inert },
+  markup: MARKUP,
   // An integration takes 300 alerts in 5 minutes.
   concurrency: 1,
   maxBytes: 100_000,
   body(message, _options, cut) {
     const { event, rule, summary } = message
-    const parts = partsOf(message)
+    const parts = partsOf(message, MARKUP)
     const blocks = [
       cut(parts.text, 2_000),
       parts.fields.map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 400)}`).join('\n'),

@@ -21,7 +21,7 @@ export const lark: MessagePreset = {
   // 100 a minute and 5 a second.
   ratePerMinute: 100,
   body(message, { signingSecret }, cut, nowMs) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, fullWidthMarkup)
     const fields = parts.fields.map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 400)}`)
     const links = parts.links.map(({ title, url }) => ({
       tag: 'button',

@@ -25,7 +25,7 @@ export const matrix: MessagePreset = {
   },
   headers: ({ token = '' }) => ({ authorization: `Bearer ${token}` }),
   body(message, _options, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, htmlMarkup)
     const title = cutHtml(parts.title, 500, cut)
     const fields = parts.fields.map(
       ({ title: name, value }) => `<b>${cutHtml(name, 100, cut)}</b>: ${cutHtml(value, 400, cut)}`,

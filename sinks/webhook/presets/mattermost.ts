@@ -19,7 +19,7 @@ export const mattermost: MessagePreset = {
   concurrency: 4,
   maxBytes: 64_000,
   body(message, { username, iconUrl, channel }, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, mattermostMarkup)
     const [link, ...others] = parts.links
     const title = cut(parts.title, 1_000)
     const fields = attachmentFields(parts.fields.slice(0, MAX_FIELDS), 400, cut)

@@ -40,7 +40,7 @@ export const ntfy: MessagePreset = {
     )
     return {
       topic,
-      title: cut(parts.headline, 250),
+      title: cut(parts.subject, 250),
       message: withinBytes(text),
       priority: PRIORITIES[parts.severity],
       tags: [TAGS[parts.severity]],

@@ -86,6 +86,7 @@ function detailsOf(message: Message, cut: Cut): Record<string, string> {
   return Object.fromEntries([
     ...fields,
     ...ours.slice(0, 8),
+    ...(event.event ? [['Reason', cut(event.event.reason, 400)]] : []),
     ['cluster', event.cluster],
     ['namespace', about.namespace ?? ''],
     ['kind', about.kind],

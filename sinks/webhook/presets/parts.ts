@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import {
   type Content,
+  clock,
   endOfLog,
   type FieldChange,
   type Link,
@@ -19,6 +20,8 @@ export interface Parts {
   severity: Severity
   /** One line. */
   headline: string
+  /** The same behind the cluster. */
+  subject: string
   /** The same with a sign in front. */
   title: string
   text: string
@@ -29,7 +32,7 @@ export interface Parts {
   changes: string
   command: string
   links: readonly Link[]
-  /** Where it comes from, one line. */
+  /** The rule and the time, one line. */
   source: string
 }
 
@@ -44,14 +47,21 @@ const MAX_LINKS = 5
 const MAX_LINK = 2_000
 const MAX_VALUE = 100
 
-/** Splits a message into parts; a preset leaves out empty ones. */
-export function partsOf(message: Pick<Message, 'content' | 'event' | 'rule' | 'notice'>): Parts {
+/** Splits a message into parts; a preset leaves out empty ones. `inMarkup` escapes the cluster in the title. */
+export function partsOf(
+  message: Pick<Message, 'content' | 'event' | 'rule' | 'notice'>,
+  { escape: inMarkup = (text) => text }: Markup = {},
+): Parts {
   const { content, event, rule } = message
   const headline = oneLine(content.title)
+  // Brackets before a space are no link. A title by a template may name the cluster itself.
+  const cluster = `[${inMarkup(oneLine(event.cluster))}]`
+  const subject = headline.includes(cluster) ? headline : `${cluster} ${headline}`
   return {
     severity: content.severity,
     headline,
-    title: `${SEVERITY_SIGNS[content.severity]} ${headline}`,
+    subject,
+    title: `${SEVERITY_SIGNS[content.severity]} ${subject}`,
     text: clean(content.text).trim(),
     fields: shownFields(content),
     quote: clean(content.quote).trim(),
@@ -59,7 +69,7 @@ export function partsOf(message: Pick<Message, 'content' | 'event' | 'rule' | 'n
     changes: content.changes.slice(0, MAX_SHOWN_CHANGES).map(changeLine).join('\n'),
     command: oneLine(content.command),
     links: shownLinks(content.links),
-    source: oneLine(`${event.cluster} · ${rule} · ${timeOf(message)}`),
+    source: oneLine(`rule ${rule} · ${clock(timeOf(message))}`),
   }
 }
 

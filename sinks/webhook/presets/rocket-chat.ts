@@ -20,7 +20,7 @@ export const rocketChat: MessagePreset = {
   concurrency: 2,
   maxBytes: 64_000,
   body(message, { username, iconUrl, channel }, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, mattermostMarkup)
     const [link, ...others] = parts.links
     const fields = attachmentFields(parts.fields.slice(0, MAX_FIELDS), 200, cut)
     const title = cut(parts.title, 300)

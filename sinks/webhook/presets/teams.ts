@@ -17,7 +17,7 @@ export const teams: MessagePreset = {
   concurrency: 4,
   maxBytes: 28 * 1_024,
   body(message, _options, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, cardMarkup)
     const facts = parts.fields.slice(0, MAX_FACTS).map(({ title, value }) => ({
       title: cut(title, 100),
       value: cut(value, 400),

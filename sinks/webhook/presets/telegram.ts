@@ -21,7 +21,7 @@ export const telegram: MessagePreset = {
     return url
   },
   body(message, { chatId, topicId }, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, htmlMarkup)
     const fields = parts.fields
       .slice(0, 8)
       .map(({ title, value }) => `${cutHtml(title, 100, cut)}: ${cutHtml(value, 300, cut)}`)

@@ -22,7 +22,7 @@ export const wecom: MessagePreset = {
   maxBytes: 4_096,
   ratePerMinute: 20,
   body(message, _options, cut) {
-    const parts = partsOf(message)
+    const parts = partsOf(message, fullWidthMarkup)
     const fields = parts.fields
       .slice(0, 8)
       .map(({ title, value }) => `> ${cut(title, 60)}: <font color="comment">${cut(value, 200)}</font>`)

@@ -58,8 +58,20 @@ function memberOf(item: DigestItem, { event }: SummaryInput): Member {
     ? { apiVersion: text(regarding, 'apiVersion'), kind, namespace: text(regarding, 'namespace'), name }
     : { apiVersion, kind: text(item, 'kind'), namespace: text(item, 'namespace'), name: text(item, 'name') }
   const reason = text(item, 'reason')
-  const what = clause(text(item, 'message'), 120) || (reason === '' ? CHANGES[item.type] : '')
+  const what =
+    clause(withoutName(text(item, 'message'), target), 120) || (reason === '' ? CHANGES[item.type] : '')
   return { target, reason, what: what ?? 'changed' }
+}
+
+/** Returns a message without the name of its object at the end, which its line has already: ` in pod web-1_shop(6f1c…)`. */
+function withoutName(message: string, { name, kind }: Target): string {
+  const at = name === '' ? -1 : message.lastIndexOf(name)
+  if (at < 0 || !/^(?:_[^\s()]*(?:\([^\s()]*\)?)?)?"?$/.test(message.slice(at + name.length))) return message
+  const before = message.slice(0, at).toLowerCase()
+  const link = ['in', 'of', 'for']
+    .map((it) => ` ${it} ${kind.toLowerCase()} `)
+    .find((it) => before.endsWith(it))
+  return link === undefined ? message : message.slice(0, at - link.length)
 }
 
 interface ObjectOf {
@@ -127,23 +139,53 @@ function plural(noun: string): string {
 }
 
 const MOST_LINES = 8
+const MOST_NAMES = 8
+/** Of the names in a line, which leaves room for its text. */
+const MAX_NAMES = 100
 
+/** A line for each text, with the objects that have it: `• web-1 (4 ×), web-2 and 3 more: Back-off restarting failed container app`. */
 function linesOf({ count }: Digest, objects: readonly ObjectOf[], shared: Target): string[] {
-  const shown = objects.slice(0, MOST_LINES)
   const differs = theOnly(objects.flatMap((it) => it.members.map(({ reason }) => reason))) === ''
-  const lines = shown.map(({ target, members }) => {
-    const kind = shared.kind === '' ? `${target.kind} ` : ''
-    const namespace = shared.namespace || !target.namespace ? '' : `${target.namespace}/`
-    const said = members.at(-1)?.what ?? ''
-    const reason = differs ? listed(distinct(members.map((it) => it.reason)), 3) : ''
+  const alike = new Map<string, ObjectOf[]>()
+  for (const object of objects) {
+    const reason = differs ? listed(distinct(object.members.map((it) => it.reason)), 3) : ''
+    const said = object.members.at(-1)?.what ?? ''
     const what = [reason, said].filter((it) => it !== '').join(', ')
-    return `• ${members.length} × ${kind}${namespace}${target.name}${what && `: ${what}`}`
-  })
+    const known = alike.get(what)
+    if (known) known.push(object)
+    else alike.set(what, [object])
+  }
+  const groups = [...alike].toSorted(([, a], [, b]) => eventsOf(b) - eventsOf(a))
+  const lines = groups
+    .slice(0, MOST_LINES)
+    .map(([what, some]) => `• ${namesOf(some, shared)}${what && `: ${what}`}`)
+  const shown = groups.slice(0, MOST_LINES).flatMap(([, some]) => some)
   const others = objects.length - shown.length
-  const events = count - shown.reduce((sum, { members }) => sum + members.length, 0)
+  const events = count - eventsOf(shown)
   if (others > 0) lines.push(`… and ${counted(others, 'more object')} (${counted(events, 'event')})`)
   else if (events > 0) lines.push(`… and ${counted(events, 'more event')}`)
   return lines
+}
+
+function eventsOf(objects: readonly ObjectOf[]): number {
+  return objects.reduce((sum, { members }) => sum + members.length, 0)
+}
+
+/** `web-1 (4 ×), web-2 and 3 more` */
+function namesOf(objects: readonly ObjectOf[], shared: Target): string {
+  const names = objects.map(({ target, members }) => {
+    const kind = shared.kind === '' ? `${target.kind} ` : ''
+    const namespace = shared.namespace || !target.namespace ? '' : `${target.namespace}/`
+    return `${kind}${namespace}${target.name}${members.length > 1 ? ` (${members.length} ×)` : ''}`
+  })
+  let length = 0
+  const fitting = names.slice(0, MOST_NAMES).filter((name, i) => {
+    length += name.length + 2
+    return i === 0 || length <= MAX_NAMES
+  })
+  return names.length > fitting.length
+    ? `${fitting.join(', ')} and ${names.length - fitting.length} more`
+    : fitting.join(', ')
 }
 
 /** Keys that the title already contains. */

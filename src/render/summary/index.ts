@@ -1,6 +1,6 @@
 import type { Resolved } from '../../model/delivery.ts'
 import type { Field, Summary } from '../../sink/index.ts'
-import { clock } from '../../sink/message.ts'
+import { clock, RESOLVED } from '../../sink/message.ts'
 import { cronJob, job } from './batch.ts'
 import { changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
 import { definition, namespace, node } from './cluster-kinds.ts'
@@ -9,17 +9,7 @@ import { summarizeDigest } from './digest.ts'
 import { summarizeEvent } from './events.ts'
 import { generic } from './generic.ts'
 import { endpointSlice, gateway, ingress, service } from './network.ts'
-import {
-  clause,
-  describe,
-  duration,
-  eventsAbout,
-  finish,
-  groupOf,
-  listed,
-  sentence,
-  targetOf,
-} from './phrasing.ts'
+import { describe, duration, eventsAbout, finish, groupOf, listed, sentence, targetOf } from './phrasing.ts'
 import { pod } from './pods.ts'
 import {
   agoMs,
@@ -136,22 +126,27 @@ function important(all: readonly Field[]): Field[] {
 }
 
 /**
- * Summarizes a resolve notification. `now` is the summary of the change that ended the incident, or of the last
- * change.
+ * Summarizes a resolve notification: what had begun, and why it is over. `now` is the summary of the change that ended the
+ * incident, or of the last change.
  */
 function summarizeResolved(input: SummaryInput, resolved: Resolved, now: Summary, rule: string): Summary {
-  const { since, at, why } = resolved
+  const { since, why } = resolved
   const { kind, namespace = '', name } = now.about
   const target = { apiVersion: text(input.event, 'apiVersion'), kind, namespace, name }
   const subject = `${kind} ${namespace && `${namespace}/`}${name}`
-  const fields = [
-    ...now.fields.filter(({ title }) => LASTING.includes(title)),
-    field('Began', clock(since)),
-    field('Over', clock(at)),
-  ]
+  const began = text(resolved, 'title') || (why === 'quiet' ? now.title : `${subject}: ${rule}`)
+  const fields = [...now.fields.filter(({ title }) => LASTING.includes(title)), field('Began', clock(since))]
   return finish(
     target,
-    { severity: 'resolved', phrase: '', ...said(input, resolved, now, { subject, rule }), fields },
+    {
+      severity: 'resolved',
+      phrase: '',
+      title: `${RESOLVED}${began}`,
+      text: [reasonOf(input, resolved, now, subject), lasted(input, resolved)]
+        .filter((it) => it !== '')
+        .join(' '),
+      fields,
+    },
     why === 'ended' ? now.changes : [],
     why === 'deleted' && !input.event.event ? eventsAbout(target) : now.command,
   )
@@ -160,38 +155,24 @@ function summarizeResolved(input: SummaryInput, resolved: Resolved, now: Summary
 /** Fields that remain valid after the incident. */
 const LASTING = ['Owner', 'Reason', 'Container', 'Node', 'Noticed']
 
-function said(
-  { event }: SummaryInput,
-  { since, at, why }: Resolved,
-  now: Summary,
-  { subject, rule }: { subject: string; rule: string },
-): { title: string; text: string } {
-  const after = lasted(since, at)
-  switch (why) {
-    case 'deleted':
-      return { title: `Resolved: ${subject} was deleted${after}`, text: '' }
-    case 'unwatched':
-      return { title: `Resolved: ${subject} is no longer watched${after}`, text: '' }
-    case 'quiet': {
-      const reason = clause(text(event.event, 'reason'), 60)
-      const title = `Resolved: nothing more ${reason === '' ? 'of' : `like ${reason} from`} ${subject}${after}`
-      return { title, text: `The last was at ${clock(event.time)}${because(now.quote)}` }
-    }
-    default:
-      return now.severity === 'resolved'
-        ? { title: `Resolved: ${now.title}${after}`, text: now.text }
-        : { title: `Resolved: ${subject} no longer matches ${rule}${after}`, text: sentence(now.title) }
-  }
+function reasonOf({ event }: SummaryInput, { at, why }: Resolved, now: Summary, subject: string): string {
+  if (why === 'deleted') return `${subject} was deleted.`
+  if (why === 'unwatched') return `${subject} is no longer watched.`
+  if (why === 'ended') return sentence(now.title)
+  const quiet = span(event.time, at)
+  return quiet === '' ? 'No further event.' : `No further event for ${quiet}.`
 }
 
-/** ` after 12 min`; nothing when a time is missing. */
-function lasted(since: string, at: string): string {
-  const [from, to] = [timeMs(since), timeMs(at)]
-  return from === undefined || to === undefined || to < from ? '' : ` after ${duration(to - from)}`
+/** Of a single event, the time without another one is the same. */
+function lasted({ event }: SummaryInput, { since, at, why }: Resolved): string {
+  const time = span(since, at)
+  return time === '' || (why === 'quiet' && time === span(event.time, at)) ? '' : `Lasted ${time}.`
 }
 
-function because(quote: string): string {
-  return quote === '' ? '.' : `: ${sentence(quote)}`
+/** `12m`; '' when a time is missing. */
+function span(from: string, to: string): string {
+  const [fromMs, toMs] = [timeMs(from), timeMs(to)]
+  return fromMs === undefined || toMs === undefined || toMs < fromMs ? '' : duration(toMs - fromMs)
 }
 
 /** Summarizers by group and kind. */

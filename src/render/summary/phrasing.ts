@@ -1,5 +1,7 @@
 import type { FieldChange } from '../../model/event.ts'
 import { type Field, printable, type Summary } from '../../sink/index.ts'
+import { clock } from '../../sink/message.ts'
+import { spanText } from '../../sink/template/formats.ts'
 import type { Draft, SummaryInput } from './summarizer.ts'
 
 /** 1st, 2nd, 3rd, 4th, 11th. */
@@ -9,23 +11,9 @@ export function ordinal(count: number): string {
   return `${count}${ending}`
 }
 
-const UNITS = [
-  [86_400, 'd'],
-  [3_600, 'h'],
-  [60, 'min'],
-  [1, 's'],
-] as const
-
-/** The two largest units: `3 min 12 s`, `2 d 4 h`, `0 s`. */
+/** In kubectl's format: `3m12s`, `12m`, `2d4h`. */
 export function duration(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000))
-  const first = UNITS.findIndex(([length]) => seconds >= length)
-  if (first === -1) return '0 s'
-  const [length, unit] = UNITS[first]!
-  const whole = `${Math.floor(seconds / length)} ${unit}`
-  const [nextLength, nextUnit] = UNITS[first + 1] ?? [1, '']
-  const rest = Math.floor((seconds % length) / nextLength)
-  return rest === 0 || nextUnit === '' ? whole : `${whole} ${rest} ${nextUnit}`
+  return spanText(Math.round(ms / 1_000))
 }
 
 /** `1 try`, `6 tries`. */
@@ -129,12 +117,15 @@ export function finish(
   }
 }
 
-/** Keeps the first field of each title, without empty ones. */
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
+
+/** Keeps the first field of each title, without empty ones. Times get the format of messages. */
 function bounded(fields: readonly Field[]): Field[] {
   const titles = new Set<string>()
   const kept: Field[] = []
   for (const field of fields) {
-    const value = oneLine(field.value, MAX.value)
+    const text = oneLine(field.value, MAX.value)
+    const value = RFC_3339.test(text) ? clock(text) : text
     if (value === '' || titles.has(field.title) || kept.length === MAX.fields) continue
     titles.add(field.title)
     kept.push({ title: field.title, value })

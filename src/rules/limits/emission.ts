@@ -1,4 +1,5 @@
 import { type ClusterEvent, type EventHeader, headerOf, type KubeEvent } from '../../model/event.ts'
+import { summarize } from '../../render/summary/index.ts'
 import { shorten } from '../../sink/template/formats.ts'
 import type { StoredEmission, SuppressedBefore } from './states.ts'
 
@@ -55,6 +56,20 @@ export function toStored({ content, sinks, heldBack }: Emission): StoredEmission
 
 export function fromStored({ header, object, sinks, heldBack }: StoredEmission): Emission {
   return { content: { header, objectJson: Buffer.from(object) }, sinks, heldBack }
+}
+
+/** Returns the title of the summary of an event, for its resolve notification. */
+export function titleOf({ content: { header, objectJson } }: Emission): string {
+  return summarize({ event: header, object: parsed(objectJson) }).title
+}
+
+/** An object that cannot be parsed must not stop the limits. */
+function parsed(json: Buffer): Record<string, unknown> {
+  try {
+    return JSON.parse(json.toString()) as Record<string, unknown>
+  } catch {
+    return {}
+  }
 }
 
 export function sumOfSuppressed(

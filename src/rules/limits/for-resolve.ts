@@ -1,6 +1,6 @@
 import type { ClusterEvent } from '../../model/event.ts'
 import type { LimitedMatch, LimitName } from '../../model/limit.ts'
-import { emissionOf, fromStored, toStored } from './emission.ts'
+import { emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
 import { stateKeysOf } from './group-key.ts'
 import { applyLimitChain } from './limit-chain.ts'
@@ -136,8 +136,9 @@ function emitIfResolved(
   const [since, at] = [state.sinceMs, over.atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
   tx.forget('own', key)
   tx.counters.count(plan?.name ?? rule, 'notices')
-  const notice = { kind: 'resolved', since, at, why: over.why } as const
-  tx.emit(rule, fromStored(over.told), { notice, order: open.order })
+  const { title, order } = open
+  const notice = { kind: 'resolved', since, at, why: over.why, ...(title && { title }) } as const
+  tx.emit(rule, fromStored(over.told), { notice, order })
   return undefined
 }
 
@@ -162,7 +163,8 @@ function open(
     return false
   }
   tx.counters.count(plan.name, 'waiting', -1)
-  const result = applyLimitChain(tx, plan, pending.places, fromStored(pending.told), atMs)
+  const emission = fromStored(pending.told)
+  const result = applyLimitChain(tx, plan, pending.places, emission, atMs)
   if ('suppressedBy' in result) {
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
@@ -176,6 +178,7 @@ function open(
       fromMs: isEmitted ? atMs : result.fromMs + AFTER_DIGEST_MS,
       ...(!isEmitted && group && { group: group.key }),
       ...(group?.order !== undefined && { order: group.order }),
+      ...(plan.resolves && { title: titleOf(emission) }),
     },
   })
   return isEmitted

@@ -1,5 +1,5 @@
 import type { LimitName } from '../../model/limit.ts'
-import { type Emission, fromStored, sumOfSuppressed, toStored } from './emission.ts'
+import { type Emission, fromStored, sumOfSuppressed, titleOf, toStored } from './emission.ts'
 import { addToGroup } from './group.ts'
 import { DAY_MS, KEEP_MS, LATE_MS, type LimitTransaction } from './limit-transaction.ts'
 import type { RulePlan } from './rule-plan.ts'
@@ -202,8 +202,9 @@ function resolveIfDue(
   if (!plan) return undefined
   const [since, at] = [state.sinceMs, atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
   tx.counters.count(state.rule, 'notices')
-  const notice = { kind: 'resolved', since, at, why: 'quiet' } as const
-  tx.emit(state.rule, fromStored(state.last), { notice, order: state.order })
+  const last = fromStored(state.last)
+  const notice = { kind: 'resolved', since, at, why: 'quiet', title: titleOf(last) } as const
+  tx.emit(state.rule, last, { notice, order: state.order })
   return undefined
 }
 

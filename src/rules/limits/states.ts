@@ -61,8 +61,8 @@ export interface ForResolveState extends StateHead {
   atMs: number
   /** Not emitted yet: waits until `for` has passed and `mute` ends. */
   pending?: { told: StoredEmission; places: StateKeys }
-  /** Emitted to these sinks; until `fromMs` it waits in the group with this key. Absent if a limit suppressed it. */
-  open?: { sinks: readonly string[]; fromMs: number; group?: string; order?: string }
+  /** Emitted to these sinks, with this title; until `fromMs` it waits in the group with this key. Absent if a limit suppressed it. */
+  open?: { sinks: readonly string[]; fromMs: number; group?: string; order?: string; title?: string }
   /** It ended; the resolve notification is emitted at `open.fromMs`. */
   over?: { told: StoredEmission; atMs: number; why: Exclude<Resolved['why'], 'quiet'> }
 }

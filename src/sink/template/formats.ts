@@ -25,17 +25,17 @@ const YEAR = 365 * DAY
  */
 export function ageOf(time: string, nowMs: number): string {
   const ms = /^\d{4}-\d\d-\d\dT/.test(time) ? Date.parse(time) : Number.NaN
-  return Number.isNaN(ms) ? time : durationText((nowMs - ms) / 1_000)
+  return Number.isNaN(ms) ? time : spanText((nowMs - ms) / 1_000)
 }
 
 /** A number of seconds in the same form. */
 export function durationOf(value: unknown): unknown {
   const seconds = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value
-  return typeof seconds === 'number' ? durationText(seconds) : value
+  return typeof seconds === 'number' ? spanText(seconds) : value
 }
 
-/** The longer it is, the less its smallest part matters. */
-function durationText(exact: number): string {
+/** Returns seconds in the same form. The longer it is, the less its smallest part matters. */
+export function spanText(exact: number): string {
   const seconds = Math.max(0, Math.floor(exact))
   if (seconds < 2 * MINUTE) return `${seconds}s`
   if (seconds < 10 * MINUTE) return twoParts(seconds, MINUTE, 'm', 1, 's')

@@ -85,7 +85,7 @@ export const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
   message: ['title', 'text', 'severity', 'quote', 'command', 'fields', 'labels'],
   notice: [],
   digest: ['count', 'by', 'from', 'to', 'items'],
-  resolved: ['since', 'at', 'why'],
+  resolved: ['since', 'at', 'why', 'title'],
   heldBack: ['count', 'since'],
   logs: ['container', 'previous', 'text', 'error'],
 }

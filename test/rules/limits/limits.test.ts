@@ -219,6 +219,29 @@ test('resolve: true tells when it holds no longer, and that an object is deleted
   expect(bed.memory.size).toBe(0)
 })
 
+test('a notice that it is over has the title of what was told, not of what ended it', () => {
+  const pod = (phase: string) => ({ metadata: { name: 'web' }, status: { phase } })
+  const told = openBed({ for: '1m', resolve: true })
+  told.run({ at: 0, object: pod('Failed') }, { at: 90, holds: false, object: pod('Running') })
+  expect(told.deliveries.map(({ notice }) => notice)).toEqual([
+    undefined,
+    expect.objectContaining({ title: expect.stringMatching(/web failed/) }),
+  ])
+  const quiet = openBed({ resolve: { after: '15m' } })
+  quiet.run({ at: 0, reason: 'BackOff' })
+  quiet.until(9000)
+  expect(quiet.deliveries[1]?.notice).toMatchObject({ title: 'Pod shop/web is crash-looping' })
+})
+
+test('an object that cannot be parsed does not stop the limits: its incident is told and ends', () => {
+  const { memory } = openBed({ resolve: true })
+  const { event, matches } = limitedOf({ at: 0 })
+  const broken = Object.create(event, { objectJson: { value: Buffer.from('{"metadata":') } })
+  expect(memory.apply([{ event: broken, matches }], START_MS).deliveries).toHaveLength(1)
+  const ended = memory.apply([limitedOf({ at: 9, holds: false })], START_MS + 9_000).deliveries
+  expect(ended.map(inShort)).toEqual(['web ended'])
+})
+
 test('a notice that it is over goes to those who were told, and to nobody who was not', () => {
   const bed = openBed({ resolve: true, throttle: { every: '10m', per: 'rule' } })
   expect(

@@ -33,6 +33,15 @@ export function refusalOf(text: string, blocks: Json, attachments: Json): Refusa
   return undefined
 }
 
+/** The refusal of a message's metadata; undefined if there is none, or it is as documented. */
+export function refusedMetadata(metadata: Json): Refusal | undefined {
+  if (metadata === undefined) return undefined
+  const { event_type: type, event_payload: payload } = metadata ?? {}
+  const isValid =
+    typeof type === 'string' && /^\w{1,255}$/.test(type) && typeof payload === 'object' && payload
+  return isValid && !Array.isArray(payload) ? undefined : { error: 'invalid_metadata_format' }
+}
+
 function faultsOf(list: Json, pointer: string): string[] {
   if (!Array.isArray(list)) return [`[ERROR] must be an array [json-pointer:${pointer}]`]
   const faults =

@@ -1,4 +1,4 @@
-import { parsedTexts, refusalOf } from './limits.ts'
+import { parsedTexts, refusalOf, refusedMetadata } from './limits.ts'
 import { type Meaning, meaningOf } from './parse.ts'
 
 export interface Channel {
@@ -17,6 +17,7 @@ export interface Posted extends Meaning {
   threadTs?: string
   text: string
   attachments: any[]
+  metadata?: any
   /** How often it was updated. */
   updates: number
   atMs: number
@@ -46,8 +47,8 @@ export function createWorkspace(): Workspace {
     channels.find((it) => it.id === nameOrId || it.name === nameOrId.replace(/^#/, ''))
 
   function put(channel: Channel, args: Record<string, any>): Answered {
-    const { text = '', blocks, attachments, thread_ts: threadTs } = args
-    const refusal = refusalOf(text, blocks, attachments)
+    const { text = '', blocks, attachments, metadata, thread_ts: threadTs } = args
+    const refusal = refusalOf(text, blocks, attachments) ?? refusedMetadata(metadata)
     if (refusal) return { error: refusal.error, response_metadata: { messages: refusal.messages ?? [] } }
     if (threadTs !== undefined) {
       const root = messages.find((it) => it.channelId === channel.id && it.ts === threadTs)
@@ -63,6 +64,7 @@ export function createWorkspace(): Workspace {
       ...(threadTs !== undefined && { threadTs }),
       text,
       attachments: attachments ?? [],
+      ...(metadata !== undefined && { metadata }),
       updates: 0,
       atMs: performance.now(),
       ...meaning,
@@ -96,11 +98,19 @@ export function createWorkspace(): Workspace {
       const text = args['text'] ?? message.text
       // What is left out stays.
       const attachments = args['attachments'] ?? message.attachments
-      const refusal = refusalOf(text, args['blocks'], attachments)
+      const metadata = args['metadata'] ?? message.metadata
+      const refusal = refusalOf(text, args['blocks'], attachments) ?? refusedMetadata(metadata)
       if (refusal) return { error: refusal.error, response_metadata: { messages: refusal.messages ?? [] } }
       // An update pings nobody anew.
       const { links, channels: named } = meaningOf(parsedTexts(text, args['blocks'] ?? [], attachments))
-      Object.assign(message, { text, attachments, links, channels: named, updates: message.updates + 1 })
+      Object.assign(message, {
+        text,
+        attachments,
+        metadata,
+        links,
+        channels: named,
+        updates: message.updates + 1,
+      })
       return { channel: channel.id, ts: message.ts, text }
     },
   }

@@ -64,7 +64,7 @@ test('a mail has title, text, fields, changes, quote, command, links and source,
     Grafana & more: https://g.example.com/?a=1&b="2"
 
     -- 
-    cluster test · rule all · 2026-11-21T09:14:07.312Z · kit/uidweb/1/MODIFIED
+    cluster test · rule all · 2026-11-21 09:14:07 UTC
     "
   `)
   for (const part of [

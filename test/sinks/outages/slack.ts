@@ -43,8 +43,8 @@ export async function startSlackPeer(): Promise<Peer> {
       slack.mend()
     },
     took: async () =>
-      slack.messages.map(({ attachments }) => {
-        const [, name, version] = /uid-(\w+)\/(\d+)\//.exec(JSON.stringify(attachments)) ?? []
+      slack.messages.map(({ metadata }) => {
+        const [, name, version] = /uid-(\w+)\/(\d+)\//.exec(JSON.stringify(metadata)) ?? []
         return `${name}@${version}`
       }),
     async [Symbol.asyncDispose]() {

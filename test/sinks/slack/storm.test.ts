@@ -67,7 +67,7 @@ test('a digest says how many of what, with samples, calls whom its rules call, a
   expect(outcomes).toEqual(storm.map(() => ({ kind: 'delivered', note: 'digest' })))
   expect(fake.messages).toHaveLength(1)
   const [digest] = fake.messages
-  expect(digest?.text).toBe('🟠 [test] *57 events in 42 s* <@U0123456789>')
+  expect(digest?.text).toBe('🟠 [test] *57 events in 42s* <@U0123456789>')
   expect(digest?.pings).toEqual(['@U0123456789'])
   expect(JSON.stringify(digest?.attachments)).toMatch(/50 {2}Pod {5}BackOff/)
 })
