@@ -109,7 +109,7 @@ export function heartbeatOf({ watches, sinks }: Pick<OwnState, 'watches' | 'sink
   if (following === 0) return undefined
   const failing = sinks.filter(({ healthy }) => !healthy).length
   const health = failing === 0 ? '' : `, ${failing} of them failing`
-  const message = `kubeherald follows ${following} of ${watches.length} watches, with ${sinks.length} sinks${health}`
+  const message = `Follows ${following} of ${watches.length} watches, with ${sinks.length} sinks${health}`
   return { on: 'heartbeat', subject: '', reason: 'Running', message }
 }
 
