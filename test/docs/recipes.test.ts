@@ -21,7 +21,8 @@ const recipes: Recipe[] = PAGES.flatMap((page) => {
   const found: Recipe[] = []
   for (const { 1: language, 2: content = '', index } of text.matchAll(BLOCK)) {
     const place = `${page}:${text.slice(0, index).split('\n').length}`
-    if (language === 'yaml' && !content.startsWith('# values.yaml\n')) found.push({ place, config: content, shown: [] })
+    if (language === 'yaml' && !/^# (values|claim)\.yaml\n/.test(content))
+      found.push({ place, config: content, shown: [] })
     else if (language === 'text' || language === 'json') found.at(-1)?.shown.push(content)
   }
   return found
