@@ -29,8 +29,8 @@ export interface OwnReport {
   /** The reason of the Event that reports it. */
   reason: string
   message: string
-  /** Of a report that the failure is over: since when it lasted. */
-  resolved?: { sinceMs: number }
+  /** Of a report that the failure is over: how long it lasted. */
+  resolved?: { sinceMs: number; atMs: number }
 }
 
 /** A failure to report. */

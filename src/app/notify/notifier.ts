@@ -138,13 +138,13 @@ async function reportFailure(
 /** Enqueues the report that a failure is over, unless a process has seen it within a minute. */
 async function reportRecovery(
   parts: NotifierParts,
-  report: OpenReport,
+  report: LastingCause<OpenReport>,
   to: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { keys, clock, log } = parts
+  const { keys, log } = parts
   const name = nameOf(report)
-  const recovery = recoveryOf(report, report.beganMs, clock.now())
+  const recovery = recoveryOf(report, report.beganMs, report.sinceMs)
   const transaction = new Transaction()
     .expect(keys.lasting(name), null)
     .expectFields(keys.openReports, new Map([[name, String(report.beganMs)]]))

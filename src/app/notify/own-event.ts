@@ -37,7 +37,12 @@ export function ownDelivery(
     },
     objectJson: Buffer.from(JSON.stringify(object)),
     ...(resolved && {
-      notice: { kind: 'resolved', since: new Date(resolved.sinceMs).toISOString(), at: time, why: 'ended' },
+      notice: {
+        kind: 'resolved',
+        since: new Date(resolved.sinceMs).toISOString(),
+        at: new Date(resolved.atMs).toISOString(),
+        why: 'ended',
+      },
     }),
   }
 }

@@ -35,9 +35,9 @@ export function progressOf({ on, subject }: CauseName, state: OwnState): 'lasts'
   }
 }
 
-/** Returns the report that a failure is over, which had begun at `sinceMs`. */
-export function recoveryOf({ on, subject }: CauseName, sinceMs: number, nowMs: number): OwnReport {
-  const after = `after ${durationOf((nowMs - sinceMs) / 1_000)}`
+/** Returns the report that a failure is over, which lasted from `sinceMs` to `atMs`. */
+export function recoveryOf({ on, subject }: CauseName, sinceMs: number, atMs: number): OwnReport {
+  const after = `after ${durationOf((atMs - sinceMs) / 1_000)}`
   const messages: Readonly<Record<CauseName['on'], string>> = {
     'watch-failing': `${subject === '' ? 'The watches work' : `The watch of ${subject} works`} again ${after}`,
     'sink-failing': `The sink ${subject} works again ${after}`,
@@ -45,5 +45,5 @@ export function recoveryOf({ on, subject }: CauseName, sinceMs: number, nowMs: n
     ledger: `The ledger balances again ${after}`,
     'dead-letter': '',
   }
-  return { on, subject, reason: 'Recovered', message: messages[on], resolved: { sinceMs } }
+  return { on, subject, reason: 'Recovered', message: messages[on], resolved: { sinceMs, atMs } }
 }

@@ -66,6 +66,6 @@ test('the name of a failure is read back, whatever its subject contains', () => 
 
 test('the report of a recovery has the subject and how long the failure lasted', () => {
   const report = recoveryOf({ on: 'sink-failing', subject: 'chat' }, 0, 12 * 60_000)
-  expect(report).toMatchObject({ subject: 'chat', resolved: { sinceMs: 0 } })
+  expect(report).toMatchObject({ subject: 'chat', resolved: { sinceMs: 0, atMs: 720_000 } })
   expect(report.message).toMatch(/chat.*12m/)
 })
