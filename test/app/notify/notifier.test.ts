@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { startNotifier } from '../../../src/app/notify/notifier.ts'
 import { Notify } from '../../../src/config/schema/notify.ts'
+import type { Resolved } from '../../../src/model/delivery.ts'
 import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
 import { silentLog } from '../../../src/observe/log.ts'
 import { decodeEntry } from '../../../src/store/entry.ts'
@@ -145,7 +146,8 @@ test('a failure that is over is reported once, when no process has seen it for a
   await waitFor(async () => (await it.reader.pttl(mark)) > 0, { what: 'the mark that it lasts' })
   it.state.sinks = [sink('hook'), sink('ops')]
   // Both processes see a healthy sink, but the mark says that one saw it fail within the minute.
-  it.clock.ms += 200_000
+  const firstLookMs = it.clock.ms + 200_000
+  it.clock.ms = firstLookMs
   await it.looks(6)
   it.clock.ms += 200_000
   await it.looks(6)
@@ -155,6 +157,8 @@ test('a failure that is over is reported once, when no process has seen it for a
   const [failure, recovery, ...more] = await it.deliveries()
   expect(more).toEqual([])
   expect(recovery?.notice).toMatchObject({ kind: 'resolved', why: 'ended' })
+  // The time of the confirmation is no part of the failure.
+  expect(Date.parse((recovery?.notice as Resolved | undefined)?.at ?? '')).toBeLessThanOrEqual(firstLookMs)
   expect(recovery?.event.uid).toBe(failure?.event.uid)
   expect(await it.reader.exists(it.keys.openReports)).toBe(0)
   const { balanced } = await readLedger(it.reader, it.keys, { verify: true })
