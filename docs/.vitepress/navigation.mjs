@@ -22,9 +22,10 @@ export const SIDEBAR = [
   ]),
   group('Recipes', [
     page('All recipes', 'recipes/'),
-    page('Log stores, pagers, chats', 'recipes/services'),
+    page('Log stores, pagers, chats, mail', 'recipes/services'),
     page('Messages and channels', 'recipes/messages'),
     page('Alerts', 'recipes/alerts'),
+    page('Operation', 'recipes/operation'),
     page('Rules from practice', 'examples/rules/'),
   ]),
   group('Migration', [

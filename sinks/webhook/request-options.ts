@@ -71,6 +71,12 @@ const OURS = [
 /** One line of text, valid as a header's value. */
 const HeaderValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of text')
 
+/** A header is the same in each request. */
+const FixedHeaderValue = HeaderValue.refine((text) => !/\{\{.*\}\}|\{%.*%\}/.test(text), {
+  message: 'is a fixed text: a template would be sent unchanged',
+  params: { hint: 'url and body may have templates' },
+})
+
 /** A token or key, valid in a header. */
 export const Credential = z.string().regex(/^[\x21-\x7e]+$/, 'must be one line of text without spaces')
 
@@ -89,7 +95,7 @@ function isOurs(name: string): boolean {
 }
 
 export const Headers = z
-  .record(HeaderName, HeaderValue.meta({ description: 'A text.' }))
+  .record(HeaderName, FixedHeaderValue.meta({ description: 'A text.' }))
   .superRefine((headers, context) => {
     const names = Object.keys(headers)
     for (const [i, name] of names.entries()) {

@@ -1,6 +1,9 @@
 import type { ContainerLog } from './container-log.ts'
 import type { ChangeType, EventHeader, ObjectRef } from './event.ts'
 
+/** The rule of reports of kubeherald's own failures. No rule of a configuration can have this name. */
+export const OWN_REPORT_RULE = 'kubeherald:notify'
+
 /** One event for one sink: the queue's unit. */
 export interface Delivery {
   sink: string

@@ -85,6 +85,10 @@ export function keysOf(cluster: string) {
     /** String with a TTL: a failure of kubeherald itself was reported; and the dead letters of each sink that were. */
     reported: (cause: string) => `${tag}:reported:${cause}`,
     reportedDeadLetters: `${tag}:reported-dead-letters`,
+    /** Hash: failure that was reported and is not over → since when it lasts. */
+    openReports: `${tag}:open-reports`,
+    /** String with a TTL: a process sees that this reported failure still lasts. */
+    lasting: (cause: string) => `${tag}:lasting:${cause}`,
     /** Stream. */
     deadLetters: `${tag}:dead-letters`,
     /** String with a TTL, JSON: the report of a running process. */

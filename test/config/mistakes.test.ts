@@ -47,6 +47,26 @@ test.each([
 })
 
 test.each([
+  ['heartbeat: { every: 5m, to: dedman }', ['unknown-sink 5:46']],
+  ['heartbeat: { to: s }', ['missing-key 5:18']],
+  ['heartbeat: { every: 5m, sink: s }', ['unknown-key 5:42']],
+  ['heartbeat: { every: 5s }', ['invalid-value 5:38']],
+  ['heartbeat: 5', ['wrong-type 5:29']],
+  ['heartbeat: { every: 5m, to: s }', []],
+  ['heartbeat: 5m', []],
+])('notify with %s', async (key, codes) => {
+  expect(
+    await codesOf(withSink('{ type: stdout }', `rules: [{ name: all, to: s }]\nnotify: { to: s, ${key} }`)),
+  ).toEqual(codes)
+})
+
+test('a sink that only the heartbeat goes to is used', async () => {
+  const sinks = '{ type: stdout }\n  beat: { type: stdout }'
+  const rest = 'rules: [{ name: all, to: s }]\nnotify: { to: s, heartbeat: { every: 5m, to: beat } }'
+  expect(await codesOf(withSink(sinks, rest))).toEqual([])
+})
+
+test.each([
   withSink(slack('channel: "#ops", allowChannels: ["#team-*"]'), toWith('channel: "#team-{{ namespace }}"')),
   withSink(kafka(), toWith('topic: k8s.events')),
   withSink(kafka(', topic: k8s.events')),

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { programMain } from '../program.ts'
@@ -107,6 +107,39 @@ test('the commands of docs/quick-start.md install it, in a namespace of their ow
   expect(role.rules.flatMap((it: { resources: string[] }) => it.resources)).toEqual(
     expect.arrayContaining(['events', 'pods', 'deployments']),
   )
+})
+
+test('the commands of docs/recipes/operation.md install two replicas with an audit trail on a volume', async () => {
+  const page = readFileSync(join(ROOT, 'docs/recipes/operation.md'), 'utf8')
+  const blocks = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+  const blockWith = (text: string) => blocks.find((it) => it.includes(text)) ?? ''
+  const values = blocks.filter((it) => it.startsWith('# values.yaml')).map((it) => parse(it))
+  writeFileSync(join(dir, 'kubeherald.yaml'), blockWith('type: file'))
+  writeFileSync(join(dir, 'values.yaml'), stringify(Object.assign({}, ...values)))
+  writeFileSync(join(dir, 'claim.yaml'), blockWith('# claim.yaml'))
+  const [claim = '', install = ''] = shellIn(page).map((commands) =>
+    commands
+      .replace('oci://ghcr.io/kubeherald/charts/kubeherald', 'deploy/helm/kubeherald')
+      .replaceAll(/(-n|--namespace) kubeherald/g, '$1 audit'),
+  )
+  expect(type(install)).toMatchObject({ status: 0, output: expect.stringContaining('STATUS: deployed') })
+  expect(type(claim)).toMatchObject({ status: 0 })
+  const get = (path: string): Promise<any> => bed.kubernetes.request('GET', path)
+  const { spec } = await get('/apis/apps/v1/namespaces/audit/deployments/kubeherald')
+  expect(spec.replicas).toBe(2)
+  const { path } = parse(blockWith('type: file')).sinks.audit
+  expect(spec.template.spec.containers[0].volumeMounts).toContainEqual({
+    name: 'audit',
+    mountPath: dirname(path),
+  })
+  const { data } = await get('/api/v1/namespaces/audit/configmaps/kubeherald')
+  expect(parse(data['kubeherald.yaml'], { merge: true })).toMatchObject({
+    leases: true,
+    sinks: { audit: { path } },
+  })
+  await get('/apis/rbac.authorization.k8s.io/v1/namespaces/audit/roles/kubeherald-leases')
+  const role = await get('/apis/rbac.authorization.k8s.io/v1/clusterroles/audit-kubeherald')
+  expect(role.rules.flatMap((it: { resources: string[] }) => it.resources)).toContain('statefulsets')
 })
 
 test('what the memory of a pod is, is what the sizing says', () => {

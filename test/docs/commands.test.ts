@@ -78,6 +78,7 @@ const ELSEWHERE: Elsewhere[] = [
     page: /quick-start/,
     by: 'test/deploy/readme.test.ts',
   },
+  { page: /recipes\/operation/, command: /./, by: 'test/deploy/readme.test.ts' },
   // Needs a journal in which something has happened.
   { command: /^kubeherald backtest/, by: 'test/cluster/tail.test.ts', as: "desk.run('backtest'" },
   { command: /check\.sh$/, by: '.github/workflows/image.yml' },

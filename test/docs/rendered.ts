@@ -1,11 +1,15 @@
 import { messageText } from '../../sinks/stdout/index.ts'
+import { causesOf, heartbeatOf } from '../../src/app/notify/causes.ts'
+import { ownDelivery } from '../../src/app/notify/own-event.ts'
+import { recoveryOf } from '../../src/app/notify/recoveries.ts'
 import { createDryRun, type DryRun, type Sent } from '../../src/cli/dry-run/dry-run.ts'
 import { runTest } from '../../src/cli/dry-run/run-test.ts'
 import { findTests, type TestCase } from '../../src/cli/dry-run/test-files.ts'
 import { type DryConfiguration, readDryConfiguration } from '../../src/cli/load-config/configuration.ts'
+import type { WatchStatus } from '../../src/model/status.ts'
 
 /**
- * Returns what the sinks get in the tests of a configuration: for each message the sink with its target, the text as chats show
+ * Returns what the sinks get in the tests of a configuration, and of `notify`: for each message the sink with its target, the text as chats show
  * it, and the body if the sink sends one, as indented JSON.
  */
 export async function renderedMessages(file: string): Promise<string> {
@@ -15,7 +19,37 @@ export async function renderedMessages(file: string): Promise<string> {
     const { run, sent } = await sentInTest(test, configuration)
     texts.push(...sent.map((it) => textOf(run, it)))
   }
+  texts.push(...(await ownReports(configuration)))
   return texts.join('\n')
+}
+
+/** What `notify` would send: the first sink fails, works again after twelve minutes, and a heartbeat. */
+async function ownReports(configuration: DryConfiguration): Promise<string[]> {
+  const { notify, sinks, cluster = '' } = configuration.config
+  if (!notify) return []
+  const run = await createDryRun(configuration)
+  const nowMs = Date.parse('2026-01-05T12:00:00Z')
+  const sink = sinks.find(({ name }) => name !== notify.to)?.name ?? ''
+  const state = {
+    watches: [WATCH],
+    sinks: [{ sink, healthy: false, aside: 0, failingTargets: 0, lastError: 'the receiver answered 503' }],
+    config: { appliedMs: 0 },
+    newDeadLetters: new Map(),
+    isLedgerBalanced: true,
+  }
+  const recovery = recoveryOf({ on: 'sink-failing', subject: sink }, nowMs - 720_000, nowMs)
+  const reports = [...causesOf(state, notify.to), recovery].map((it) => [it, notify.to] as const)
+  const beat = heartbeatOf(state)
+  const all = beat ? [...reports, [beat, notify.heartbeat?.to ?? notify.to] as const] : reports
+  return all.map(([report, to]) => {
+    const delivery = ownDelivery(report, { sink: to, cluster, namespace: 'kubeherald', nowMs })
+    return textOf(run, { atMs: nowMs, delivery, message: run.snapshot.choices.render(delivery, 0) })
+  })
+}
+
+const WATCH: WatchStatus = {
+  ...{ key: 'events', title: 'events', phase: 'watching', resourceVersion: '1' },
+  ...{ lastContactMs: 0, aliveUntilMs: 0, ready: true },
 }
 
 /** Runs a test of a configuration. Returns its run and all that is sent. Throws if an expectation is not met. */

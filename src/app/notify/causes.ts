@@ -16,17 +16,27 @@ export interface OwnState {
   isLedgerBalanced: boolean
 }
 
-/** A failure to report. */
-export interface Cause {
-  on: OwnFailure | 'heartbeat'
+export interface CauseName {
+  on: OwnFailure
   /** The watch or the sink; '' for what there is only one of. */
+  subject: string
+}
+
+/** A report of kubeherald about itself. */
+export interface OwnReport {
+  on: OwnFailure | 'heartbeat'
   subject: string
   /** The reason of the Event that reports it. */
   reason: string
   message: string
+  /** Of a report that the failure is over: how long it lasted. */
+  resolved?: { sinceMs: number; atMs: number }
 }
 
-/** How long a failure must last before it is reported; 0 for what has happened already. */
+/** A failure to report. */
+export type Cause = OwnReport & CauseName
+
+/** How long a failure must last before it is reported, and be over before that is; 0 for what has happened already. */
 const LASTS_MS: Readonly<Record<OwnFailure, number>> = {
   'watch-failing': 60_000,
   'sink-failing': 60_000,
@@ -48,7 +58,8 @@ export function causesOf(state: OwnState, to: string): Cause[] {
   ]
 }
 
-function fails({ phase, behind }: WatchStatus): boolean {
+/** Returns whether a watch fails, or is too far behind. */
+export function fails({ phase, behind }: WatchStatus): boolean {
   return phase === 'failing' || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
 }
 
@@ -93,33 +104,38 @@ const LEDGER: Cause = {
 }
 
 /** Returns the report that all is well enough to watch; undefined where nothing follows the cluster, so that its absence is noticed. */
-export function heartbeatOf({ watches, sinks }: Pick<OwnState, 'watches' | 'sinks'>): Cause | undefined {
+export function heartbeatOf({ watches, sinks }: Pick<OwnState, 'watches' | 'sinks'>): OwnReport | undefined {
   const following = watches.filter(({ phase, ready }) => phase === 'watching' && ready).length
   if (following === 0) return undefined
   const failing = sinks.filter(({ healthy }) => !healthy).length
   const health = failing === 0 ? '' : `, ${failing} of them failing`
-  const message = `kubeherald follows ${following} of ${watches.length} watches, with ${sinks.length} sinks${health}`
+  const message = `Follows ${following} of ${watches.length} watches, with ${sinks.length} sinks${health}`
   return { on: 'heartbeat', subject: '', reason: 'Running', message }
 }
 
-/** Remembers since when failures last, so that a short one is not reported. */
+export type LastingCause<T> = T & {
+  /** Since when this process sees it without interruption, in milliseconds of its clock. */
+  sinceMs: number
+}
+
+/** Remembers since when failures last, or are over, so that what is short is not reported. */
 export class LastingCauses {
   readonly #sinceMs = new Map<string, number>()
 
-  /** Returns those that have lasted for long enough; forgets those that are over. */
-  of(causes: readonly Cause[], nowMs: number): Cause[] {
+  /** Returns those that have lasted for long enough; forgets those that are not among them any more. */
+  of<T extends CauseName>(causes: readonly T[], nowMs: number): LastingCause<T>[] {
     const names = new Set(causes.map(nameOf))
     for (const name of this.#sinceMs.keys()) if (!names.has(name)) this.#sinceMs.delete(name)
-    return causes.filter((cause) => {
+    return causes.flatMap((cause) => {
       const name = nameOf(cause)
       const sinceMs = this.#sinceMs.get(name) ?? nowMs
       this.#sinceMs.set(name, sinceMs)
-      return cause.on === 'heartbeat' || nowMs - sinceMs >= LASTS_MS[cause.on]
+      return nowMs - sinceMs >= LASTS_MS[cause.on] ? [{ ...cause, sinceMs }] : []
     })
   }
 }
 
 /** Returns the name of a cause, equal in all processes: `sink-failing/oncall`. */
-export function nameOf({ on, subject }: Pick<Cause, 'on' | 'subject'>): string {
+export function nameOf({ on, subject }: { on: string; subject: string }): string {
   return subject === '' ? on : `${on}/${subject}`
 }

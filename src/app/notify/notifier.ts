@@ -11,8 +11,19 @@ import type { Keys } from '../../store/keys.ts'
 import { readLedger } from '../../store/ledger.ts'
 import { repeat } from '../../store/limits/repeat.ts'
 import { valuesOf } from '../../store/redis/script.ts'
-import { type Cause, causesOf, heartbeatOf, LastingCauses, nameOf } from './causes.ts'
+import {
+  type Cause,
+  type CauseName,
+  causesOf,
+  heartbeatOf,
+  type LastingCause,
+  LastingCauses,
+  nameOf,
+  type OwnReport,
+  type OwnState,
+} from './causes.ts'
 import { ownDelivery } from './own-event.ts'
+import { parseName, progressOf, recoveryOf } from './recoveries.ts'
 
 interface NotifierParts {
   /** For reads. */
@@ -41,13 +52,15 @@ const POLL_MS = 10_000
 const LEDGER_POLL_MS = 60_000
 /** Each cause is reported at most once in this time, by whichever process. */
 const ONCE_MS = 3_600_000
+/** A failure is over when no process has seen it for this time. */
+const OVER_MS = 60_000
 
 /**
  * Reports failures of kubeherald itself to a sink, through the same lanes as any delivery: it is in the ledger, waits while the sink
- * fails, and survives a restart. While Redis cannot be used, nothing can be reported.
+ * fails, and survives a restart. The report that a failure is over follows once. While Redis cannot be used, nothing can be reported.
  */
 export function startNotifier(parts: NotifierParts): { close(): Promise<void> } {
-  const lasting = new LastingCauses()
+  const memory: Memory = { lasting: new LastingCauses(), over: new LastingCauses() }
   let fault: string | undefined
   const { redis, keys, clock } = parts
   let ledger = { isBalanced: true, readMs: Number.NEGATIVE_INFINITY }
@@ -60,7 +73,7 @@ export function startNotifier(parts: NotifierParts): { close(): Promise<void> } 
   }
   return repeat(
     parts.pollMs ?? POLL_MS,
-    (signal) => look(parts, lasting, isBalanced, signal),
+    (signal) => look(parts, memory, isBalanced, signal),
     (error) => {
       const message = error instanceof Error ? error.message : String(error)
       if (message !== fault) parts.log.warn({ error: message }, 'own failures cannot be reported')
@@ -69,9 +82,14 @@ export function startNotifier(parts: NotifierParts): { close(): Promise<void> } 
   )
 }
 
+interface Memory {
+  lasting: LastingCauses
+  over: LastingCauses
+}
+
 async function look(
   parts: NotifierParts,
-  lasting: LastingCauses,
+  { lasting, over }: Memory,
   isBalanced: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -86,36 +104,120 @@ async function look(
     newDeadLetters: dead.unreported,
     isLedgerBalanced: on.includes('ledger') ? await isBalanced() : true,
   }
-  const wanted = causesOf(state, to).filter((cause) => on.some((it) => it === cause.on))
-  for (const cause of lasting.of(wanted, parts.clock.now())) {
-    const count = cause.on === 'dead-letter' ? dead.counts.get(cause.subject) : undefined
-    await report(parts, cause, { to, everyMs: ONCE_MS, ...(count !== undefined && { count }) }, signal)
+  const nowMs = parts.clock.now()
+  const open = await readOpenReports(parts, settings, state)
+  const causes = causesOf(state, to).filter((cause) => on.some((it) => it === cause.on))
+  for (const cause of lasting.of(causes, nowMs)) {
+    const isOpen = open.some((it) => nameOf(it) === nameOf(cause))
+    await reportFailure(parts, cause, { to, isOpen, deadLetters: dead.counts }, signal)
   }
-  const beat = heartbeat === undefined ? undefined : heartbeatOf(state)
-  if (beat && heartbeat !== undefined) await report(parts, beat, { to, everyMs: heartbeat }, signal)
+  const recovered = open.filter((it) => progressOf(it, state) === 'over')
+  for (const report of over.of(recovered, nowMs)) await reportRecovery(parts, report, to, signal)
+  const beat = heartbeat && heartbeatOf(state)
+  if (beat) await sendHeartbeat(parts, beat, { to: heartbeat.to ?? to, everyMs: heartbeat.every }, signal)
 }
 
-/** Enqueues the report of a cause unless one was enqueued within `everyMs`, in one transaction with the mark of it. */
-async function report(
-  { redis, line, keys, cluster, namespace, clock, laneOf, enqueued, log }: NotifierParts,
-  cause: Cause,
-  { to, everyMs, count }: { to: string; everyMs: number; count?: number },
+/** Enqueues the report of a failure unless one was enqueued within the hour. */
+async function reportFailure(
+  parts: NotifierParts,
+  cause: LastingCause<Cause>,
+  { to, isOpen, deadLetters }: { to: string; isOpen: boolean; deadLetters: ReadonlyMap<string, number> },
   signal: AbortSignal,
 ): Promise<void> {
+  const { keys, clock, log } = parts
   const name = nameOf(cause)
-  const nowMs = clock.now()
-  const delivery = ownDelivery(cause, { sink: to, cluster, namespace, nowMs })
-  const lanes = packLanes([delivery], laneOf)
+  const transaction = new Transaction()
+    .expect(keys.reported(name), null)
+    .add('SET', keys.reported(name), clock.now(), 'PX', ONCE_MS)
+  if (cause.on === 'dead-letter')
+    transaction.add('HSET', keys.reportedDeadLetters, cause.subject, deadLetters.get(cause.subject) ?? 0)
+  else if (!isOpen) transaction.add('HSET', keys.openReports, name, cause.sinceMs)
+  if (await enqueue(parts, cause, to, transaction, signal)) log.warn({ cause: name, sink: to }, cause.message)
+}
+
+/** Enqueues the report that a failure is over, unless a process has seen it within a minute. */
+async function reportRecovery(
+  parts: NotifierParts,
+  report: LastingCause<OpenReport>,
+  to: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { keys, log } = parts
+  const name = nameOf(report)
+  const recovery = recoveryOf(report, report.beganMs, report.sinceMs)
+  const transaction = new Transaction()
+    .expect(keys.lasting(name), null)
+    .expectFields(keys.openReports, new Map([[name, String(report.beganMs)]]))
+    .add('HDEL', keys.openReports, name)
+  if (await enqueue(parts, recovery, to, transaction, signal))
+    log.info({ cause: name, sink: to }, recovery.message)
+}
+
+async function sendHeartbeat(
+  parts: NotifierParts,
+  beat: OwnReport,
+  { to, everyMs }: { to: string; everyMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const { redis, keys, clock, laneOf } = parts
   // While the sink fails, heartbeats would pile up.
-  if (cause.on === 'heartbeat' && Number(await redis.hget(keys.pending, laneOf(delivery))) > 0) return
-  const transaction = new Transaction().expect(keys.reported(name), null)
+  if (Number(await redis.hget(keys.pending, laneOf(deliveryOf(parts, beat, to)))) > 0) return
+  const name = nameOf(beat)
+  const transaction = new Transaction()
+    .expect(keys.reported(name), null)
+    .add('SET', keys.reported(name), clock.now(), 'PX', everyMs)
+  await enqueue(parts, beat, to, transaction, signal)
+}
+
+/** Enqueues a report in a transaction with its marks. Returns false where these are not as expected: another process did it. */
+async function enqueue(
+  parts: NotifierParts,
+  report: OwnReport,
+  to: string,
+  transaction: Transaction,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { line, keys, laneOf, enqueued } = parts
+  const lanes = packLanes([deliveryOf(parts, report, to)], laneOf)
   writeLanes(transaction, keys, lanes)
-  transaction.add('SET', keys.reported(name), nowMs, 'PX', everyMs)
-  if (count !== undefined) transaction.add('HSET', keys.reportedDeadLetters, cause.subject, count)
   const end = await line.commit((redis) => transaction.run(redis, { watching: false }), signal)
-  if (end.kind !== 'done') return
+  if (end.kind !== 'done') return false
   enqueued(enqueuedOf(lanes, end.replies))
-  if (cause.on !== 'heartbeat') log.warn({ cause: name, sink: to }, cause.message)
+  return true
+}
+
+function deliveryOf({ cluster, namespace, clock }: NotifierParts, report: OwnReport, sink: string): Delivery {
+  return ownDelivery(report, { sink, cluster, namespace, nowMs: clock.now() })
+}
+
+interface OpenReport extends CauseName {
+  /** When the failure began. */
+  beganMs: number
+}
+
+/**
+ * Returns the failures that were reported and not yet as over, and marks those that this process sees. Forgets those that nobody
+ * reports any more: of a removed sink, or of a kind that `on` does not have.
+ */
+async function readOpenReports(
+  { redis, keys, sinkNames }: NotifierParts,
+  { to, on }: Notify,
+  state: OwnState,
+): Promise<OpenReport[]> {
+  const stored = Object.entries(await redis.hgetall(keys.openReports))
+  if (stored.length === 0) return []
+  const sinks = sinkNames().filter((it) => it !== to)
+  const open: OpenReport[] = []
+  for (const [name, beganMs] of stored) {
+    const cause = parseName(name)
+    const isAsked = cause && on.includes(cause.on)
+    if (isAsked && (cause.on !== 'sink-failing' || sinks.includes(cause.subject)))
+      open.push({ ...cause, beganMs: Number(beganMs) })
+    else await redis.hdel(keys.openReports, name)
+  }
+  for (const report of open)
+    if (progressOf(report, state) === 'lasts') await redis.set(keys.lasting(nameOf(report)), 1, 'PX', OVER_MS)
+  return open
 }
 
 interface DeadLetterCounts {

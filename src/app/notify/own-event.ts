@@ -1,23 +1,21 @@
 import { createHash } from 'node:crypto'
-import type { Delivery } from '../../model/delivery.ts'
+import { type Delivery, OWN_REPORT_RULE } from '../../model/delivery.ts'
 import { shorten } from '../../sink/template/formats.ts'
-import { type Cause, nameOf } from './causes.ts'
+import { nameOf, type OwnReport } from './causes.ts'
 
-/** No rule of a configuration can have this name. */
-const RULE = 'kubeherald:notify'
 const MAX_MESSAGE = 1_000
 
-/** Returns a failure as a delivery of a Kubernetes Event about kubeherald, so that every sink can show it. */
+/** Returns a report as a delivery of a Kubernetes Event about kubeherald, so that every sink can show it. */
 export function ownDelivery(
-  cause: Cause,
+  report: OwnReport,
   { sink, cluster, namespace, nowMs }: { sink: string; cluster: string; namespace: string; nowMs: number },
 ): Delivery {
-  const { on, subject, reason } = cause
-  const hash = createHash('sha256').update(nameOf(cause)).digest('hex').slice(0, 12)
+  const { on, subject, reason, resolved } = report
+  const hash = createHash('sha256').update(nameOf(report)).digest('hex').slice(0, 12)
   const name = `kubeherald.${on}.${hash}`
   const time = new Date(nowMs).toISOString()
-  const type = on === 'heartbeat' ? 'Normal' : 'Warning'
-  const message = shorten(cause.message, MAX_MESSAGE)
+  const type = on === 'heartbeat' || resolved ? 'Normal' : 'Warning'
+  const message = shorten(report.message, MAX_MESSAGE)
   const regarding = { kind: 'Kubeherald', namespace, name: subject || 'kubeherald' }
   const object = {
     apiVersion: 'v1',
@@ -29,7 +27,7 @@ export function ownDelivery(
   }
   return {
     sink,
-    rule: RULE,
+    rule: OWN_REPORT_RULE,
     event: {
       id: `${cluster}/kubeherald/${hash}/${nowMs}/ADDED`,
       ...{ type: 'ADDED', cluster, apiVersion: 'v1', kind: 'Event', namespace, name, uid: hash, time },
@@ -38,5 +36,13 @@ export function ownDelivery(
       event: { type, reason, message, count: 1, regarding, reportingComponent: 'kubeherald' },
     },
     objectJson: Buffer.from(JSON.stringify(object)),
+    ...(resolved && {
+      notice: {
+        kind: 'resolved',
+        since: new Date(resolved.sinceMs).toISOString(),
+        at: new Date(resolved.atMs).toISOString(),
+        why: 'ended',
+      },
+    }),
   }
 }

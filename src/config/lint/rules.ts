@@ -153,7 +153,7 @@ export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigD
   const used = new Set([
     ...rules.flatMap(({ to = [] }) => to),
     archiveSink(document),
-    document.at(NOTIFY_SINK)?.value,
+    ...NOTIFY_SINKS.map((path) => document.at(path)?.value),
   ])
   return sinks
     .filter((name) => !used.has(name))
@@ -164,7 +164,11 @@ export function checkUnusedSinks({ sinks = [], rules }: Draft, document: ConfigD
 }
 
 const ARCHIVE_HINT = 'give the archive a sink of its own, which nothing else sends to'
-const NOTIFY_SINK = ['notify', 'to'] as const
+/** The sinks of reports: of failures, and of the heartbeat. */
+const NOTIFY_SINKS = [
+  ['notify', 'to'],
+  ['notify', 'heartbeat', 'to'],
+] as const
 export const ARCHIVE_SINK = ['deadLetters', 'archive', 'sink'] as const
 
 /** Returns the sink that archives dead letters, as written; undefined if there is none. */
@@ -173,12 +177,14 @@ export function archiveSink(document: ConfigDocument): string | undefined {
   return typeof name === 'string' ? name : undefined
 }
 
-/** The sink that own failures are reported to must exist. */
+/** The sinks of `notify` must exist. */
 export function checkNotify({ sinks }: Draft, document: ConfigDocument): Problem[] {
-  const name = document.at(NOTIFY_SINK)?.value
-  if (typeof name !== 'string' || sinks === undefined || sinks.includes(name)) return []
-  const hint = suggest(name, sinks, 'there are')
-  return [document.problem('unknown-sink', NOTIFY_SINK, `there is no sink "${name}"`, { hint })]
+  return NOTIFY_SINKS.flatMap((path) => {
+    const name = document.at(path)?.value
+    if (typeof name !== 'string' || sinks === undefined || sinks.includes(name)) return []
+    const hint = suggest(name, sinks, 'there are')
+    return [document.problem('unknown-sink', path, `there is no sink "${name}"`, { hint })]
+  })
 }
 
 /** The archive must exist, and no rule may send to it: its own dead letters would return to it. */
@@ -190,7 +196,7 @@ export function checkArchive({ sinks, rules }: Draft, document: ConfigDocument):
     return [document.problem('unknown-sink', ARCHIVE_SINK, `there is no sink "${name}"`, { hint })]
   }
   const rule = rules.findIndex(({ to = [] }) => to.includes(name))
-  if (document.at(NOTIFY_SINK)?.value === name) {
+  if (NOTIFY_SINKS.some((path) => document.at(path)?.value === name)) {
     const message = `"${name}" would archive its own dead letters in itself: notify sends to it, too`
     return [document.problem('archive-loop', ARCHIVE_SINK, message, { hint: ARCHIVE_HINT })]
   }

@@ -1,4 +1,4 @@
-import type { Resolved } from '../../model/delivery.ts'
+import { OWN_REPORT_RULE, type Resolved } from '../../model/delivery.ts'
 import type { Field, Summary } from '../../sink/index.ts'
 import { clock, RESOLVED } from '../../sink/message.ts'
 import { cronJob, job } from './batch.ts'
@@ -9,6 +9,7 @@ import { summarizeDigest } from './digest.ts'
 import { summarizeEvent } from './events.ts'
 import { generic } from './generic.ts'
 import { endpointSlice, gateway, ingress, service } from './network.ts'
+import { summarizeOwnReport } from './own-report.ts'
 import { describe, duration, eventsAbout, finish, groupOf, listed, sentence, targetOf } from './phrasing.ts'
 import { pod } from './pods.ts'
 import {
@@ -32,6 +33,7 @@ export type { SummaryInput } from './summarizer.ts'
 /** Returns a summary in plain text for any kind of object. Pure; never throws, whatever the object contains. */
 export function summarize({ event, object, rule = '', notice }: SummaryInput): Summary {
   const input = { event, object: object ?? {} }
+  if (rule === OWN_REPORT_RULE) return summarizeOwnReport(input, notice)
   const summary = summarizeChange(input)
   if (notice?.kind === 'digest') return summarizeDigest(input, notice, summary)
   return notice?.kind === 'resolved' ? summarizeResolved(input, notice, summary, rule) : summary

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { startNotifier } from '../../../src/app/notify/notifier.ts'
 import { Notify } from '../../../src/config/schema/notify.ts'
+import type { Resolved } from '../../../src/model/delivery.ts'
 import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
 import { silentLog } from '../../../src/observe/log.ts'
 import { decodeEntry } from '../../../src/store/entry.ts'
@@ -9,6 +10,7 @@ import { startStoreBed } from '../../store/store-bed.ts'
 import { waitFor } from '../../wait-for.ts'
 
 const LANE = 'ops/n0'
+const DEADMAN_LANE = 'deadman/n0'
 
 /** Two processes of one cluster on a real Redis; their clock is moved by hand. */
 async function startNotifyBed(settings: object) {
@@ -19,30 +21,57 @@ async function startNotifyBed(settings: object) {
     sinks: [sink('hook'), sink('ops')],
     watches: [],
   }
+  let looked = 0
   const notify = Notify.parse({ to: 'ops', ...settings })
   for (const instance of ['one', 'two']) {
     const notifier = startNotifier({
       ...{ redis: it.reader, line: it.newStore(undefined, undefined, instance).line, keys: it.keys },
       ...{ log: silentLog, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
       settings: () => notify,
-      sinkNames: () => ['hook', 'ops'],
+      sinkNames: () => ['hook', 'ops', 'deadman'],
       watches: () => state.watches,
-      sinks: () => state.sinks,
+      sinks: () => {
+        looked++
+        return state.sinks
+      },
       config: () => ({
         appliedMs: 0,
         ...(state.rejected !== undefined && { rejected: { sinceMs: 0, problem: state.rejected } }),
       }),
-      laneOf: () => LANE,
+      laneOf: ({ sink }) => `${sink}/n0`,
       enqueued() {},
     })
     stack.defer(() => notifier.close())
   }
-  const deliveries = async () => {
-    const entries = await it.reader.xrangeBuffer(it.keys.lane(LANE), '-', '+')
+  const deliveries = async (lane = LANE) => {
+    const entries = await it.reader.xrangeBuffer(it.keys.lane(lane), '-', '+')
     return entries.flatMap(([, fields]) => decodeEntry(fields[5] as Buffer))
   }
-  const reasons = async () => (await deliveries()).map(({ event }) => event.event?.reason)
-  return { ...it, deliveries, reasons, clock, state, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  const reasons = async (lane = LANE) => (await deliveries(lane)).map(({ event }) => event.event?.reason)
+  /** Moves the clock by some time before each look at what was reported. */
+  const untilReports = (count: number, stepMs: number) =>
+    waitFor(
+      async () => {
+        clock.ms += stepMs
+        return (await reasons()).length >= count
+      },
+      { what: `${count} reports` },
+    )
+  /** Waits until the processes have looked some times more. */
+  const looks = (more: number) => {
+    const until = looked + more
+    return waitFor(() => looked >= until, { what: `${more} looks` })
+  }
+  return {
+    ...it,
+    deliveries,
+    reasons,
+    untilReports,
+    looks,
+    clock,
+    state,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
 }
 
 const WATCH: WatchStatus = {
@@ -80,7 +109,7 @@ test('a failure is reported once an hour by all processes together, and the ledg
 
 test('new dead letters are reported with their number; those from before are not', async () => {
   await using it = await startNotifyBed({ on: ['dead-letter'] })
-  await waitFor(async () => (await it.reader.hlen(it.keys.reportedDeadLetters)) === 2, {
+  await waitFor(async () => (await it.reader.hlen(it.keys.reportedDeadLetters)) === 3, {
     what: 'the first look',
   })
   await it.reader.hincrby(it.keys.sinkLedger('hook'), 'dead', 3)
@@ -107,6 +136,55 @@ test('a sink is reported after it has failed for a minute, and only where this i
   it.clock.ms += 61_000
   await waitFor(async () => (await it.reasons()).includes('SinkFailing'), { what: 'the report' })
   expect(await it.reasons()).not.toContain('ConfigRejected')
+})
+
+test('a failure that is over is reported once, when no process has seen it for a minute', async () => {
+  await using it = await startNotifyBed({ on: ['sink-failing'] })
+  it.state.sinks = [sink('hook', false), sink('ops')]
+  await it.untilReports(1, 61_000)
+  const mark = it.keys.lasting('sink-failing/hook')
+  await waitFor(async () => (await it.reader.pttl(mark)) > 0, { what: 'the mark that it lasts' })
+  it.state.sinks = [sink('hook'), sink('ops')]
+  // Both processes see a healthy sink, but the mark says that one saw it fail within the minute.
+  const firstLookMs = it.clock.ms + 200_000
+  it.clock.ms = firstLookMs
+  await it.looks(6)
+  it.clock.ms += 200_000
+  await it.looks(6)
+  expect(await it.reasons()).toEqual(['SinkFailing'])
+  await it.reader.del(mark)
+  await it.untilReports(2, 1_000)
+  const [failure, recovery, ...more] = await it.deliveries()
+  expect(more).toEqual([])
+  expect(recovery?.notice).toMatchObject({ kind: 'resolved', why: 'ended' })
+  // The time of the confirmation is no part of the failure.
+  expect(Date.parse((recovery?.notice as Resolved | undefined)?.at ?? '')).toBeLessThanOrEqual(firstLookMs)
+  expect(recovery?.event.uid).toBe(failure?.event.uid)
+  expect(await it.reader.exists(it.keys.openReports)).toBe(0)
+  const { balanced } = await readLedger(it.reader, it.keys, { verify: true })
+  expect(balanced).toBe(true)
+})
+
+test('nothing is reported about a sink that was removed while it failed', async () => {
+  await using it = await startNotifyBed({})
+  await it.reader.hset(it.keys.openReports, 'sink-failing/old', 1, 'sink-failing/hook', 1)
+  await it.untilReports(1, 61_000)
+  expect((await it.deliveries()).map(({ event }) => event.event?.regarding.name)).toEqual(['hook'])
+  expect(await it.reader.exists(it.keys.openReports)).toBe(0)
+})
+
+test('a heartbeat has a sink of its own, and waits only for that one', async () => {
+  await using it = await startNotifyBed({
+    on: ['config-rejected'],
+    heartbeat: { every: '1m', to: 'deadman' },
+  })
+  it.state.rejected = 'no rules'
+  await waitFor(async () => (await it.reasons()).length > 0, { what: 'the report of the failure' })
+  it.state.watches = [WATCH]
+  await waitFor(async () => (await it.reasons(DEADMAN_LANE)).length > 0, { what: 'the heartbeat' })
+  expect(await it.reasons()).toEqual(['ConfigRejected'])
+  expect(await it.reasons(DEADMAN_LANE)).toEqual(['Running'])
+  expect(await it.reader.pttl(it.keys.reported('heartbeat'))).toBeLessThanOrEqual(60_000)
 })
 
 test('heartbeats do not pile up while one waits', async () => {

@@ -35,6 +35,15 @@ test.each<[object, ...string[]]>([
   [{}, 'url is missing'],
   [{ url: URL_A, headers: { 'X-A': '1', 'x-a': '2' } }, 'headers.x-a is "X-A" again; keep one of the two'],
   [{ url: URL_A, headers: { 'x-a': 'a\r\nx-evil: 1' } }, 'headers.x-a must be one line of text'],
+  [
+    { url: URL_A, headers: { 'x-ns': '{{ namespace }}' } },
+    'headers.x-ns is a fixed text: a template would be sent unchanged',
+  ],
+  [
+    { url: URL_A, headers: { 'x-ns': '{% if name %}a{% endif %}' } },
+    'headers.x-ns is a fixed text: a template would be sent unchanged',
+  ],
+  [{ url: URL_A, headers: { 'x-key': 'a{{b' } }],
   [{ url: URL_A, headers: { 'ce-id': '1' } }, 'headers.ce-id is set by kubeherald itself'],
   [
     { url: URL_A, headers: { 'Content-Type': 'a/b' } },

@@ -1,0 +1,49 @@
+import { OWN_FAILURES } from '../../config/schema/notify.ts'
+import { durationOf } from '../../sink/template/formats.ts'
+import { type CauseName, fails, type OwnReport, type OwnState } from './causes.ts'
+
+/** Returns the failure that `nameOf` gave this name; undefined where no version of ours did. */
+export function parseName(name: string): CauseName | undefined {
+  const [, written = '', subject = ''] = /^([a-z-]+)(?:\/([\s\S]+))?$/.exec(name) ?? []
+  const on = OWN_FAILURES.find((it) => it === written)
+  return on && { on, subject }
+}
+
+/**
+ * Returns whether a reported failure lasts or is over; undefined where this process does not know, as of a watch that another one has.
+ * Dead letters have happened, and are never over.
+ */
+export function progressOf({ on, subject }: CauseName, state: OwnState): 'lasts' | 'over' | undefined {
+  const { watches, sinks, config, isLedgerBalanced } = state
+  const lasts = (it: boolean) => (it ? 'lasts' : 'over')
+  switch (on) {
+    case 'watch-failing': {
+      const some = watches.filter(({ title }) => subject === '' || title === subject)
+      if (some.some(fails)) return 'lasts'
+      return some.some(({ phase, ready }) => phase === 'watching' && ready) ? 'over' : undefined
+    }
+    case 'sink-failing': {
+      const sink = sinks.find((it) => it.sink === subject)
+      return sink && lasts(!sink.healthy)
+    }
+    case 'config-rejected':
+      return lasts(config.rejected !== undefined)
+    case 'ledger':
+      return lasts(!isLedgerBalanced)
+    case 'dead-letter':
+      return undefined
+  }
+}
+
+/** Returns the report that a failure is over, which lasted from `sinceMs` to `atMs`. */
+export function recoveryOf({ on, subject }: CauseName, sinceMs: number, atMs: number): OwnReport {
+  const after = `after ${durationOf((atMs - sinceMs) / 1_000)}`
+  const messages: Readonly<Record<CauseName['on'], string>> = {
+    'watch-failing': `${subject === '' ? 'The watches work' : `The watch of ${subject} works`} again ${after}`,
+    'sink-failing': `The sink ${subject} works again ${after}`,
+    'config-rejected': `The configuration of the file is in use again ${after}`,
+    ledger: `The ledger balances again ${after}`,
+    'dead-letter': '',
+  }
+  return { on, subject, reason: 'Recovered', message: messages[on], resolved: { sinceMs, atMs } }
+}
