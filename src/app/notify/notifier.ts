@@ -10,7 +10,7 @@ import type { Enqueued } from '../../store/entry.ts'
 import type { Keys } from '../../store/keys.ts'
 import { readLedger } from '../../store/ledger.ts'
 import { repeat } from '../../store/limits/repeat.ts'
-import { valuesOf } from '../../store/redis/script.ts'
+import { evalScript, valuesOf } from '../../store/redis/script.ts'
 import { type Cause, causesOf, heartbeatOf, LastingCauses, nameOf } from './causes.ts'
 import { ownDelivery } from './own-event.ts'
 
@@ -106,8 +106,9 @@ async function report(
   const nowMs = clock.now()
   const delivery = ownDelivery(cause, { sink: to, cluster, namespace, nowMs })
   const lanes = packLanes([delivery], laneOf)
-  // While the sink fails, heartbeats would pile up.
-  if (cause.on === 'heartbeat' && Number(await redis.hget(keys.pending, laneOf(delivery))) > 0) return
+  // While the sink fails, heartbeats would pile up. Events that pass in front of it are no reason to leave it out.
+  if (cause.on === 'heartbeat' && (await oldestMs(redis, keys.lane(laneOf(delivery)))) <= nowMs - everyMs)
+    return
   const transaction = new Transaction().expect(keys.reported(name), null)
   writeLanes(transaction, keys, lanes)
   transaction.add('SET', keys.reported(name), nowMs, 'PX', everyMs)
@@ -117,6 +118,17 @@ async function report(
   enqueued(enqueuedOf(lanes, end.replies))
   if (cause.on !== 'heartbeat') log.warn({ cause: name, sink: to }, cause.message)
 }
+
+/** Returns when the oldest entry of a lane was written, by the clock of Redis; infinity if it is empty. */
+async function oldestMs(redis: Redis, lane: string): Promise<number> {
+  const id = (await evalScript(redis, OLDEST, [lane], [])) as string | null
+  return id === null ? Number.POSITIVE_INFINITY : Number.parseInt(id, 10)
+}
+
+const OLDEST = `
+local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', '1')
+return entries[1] and entries[1][1]
+`
 
 interface DeadLetterCounts {
   counts: ReadonlyMap<string, number>
