@@ -73,16 +73,20 @@ export function outcomeOfFault(fault: SmtpFault, server: Server): Retry | Reject
 }
 
 /** The recipients of one attempt: who has the message now, and who was refused. */
-interface Receipts {
+export interface Receipts {
   accepted: readonly string[]
   refused: readonly Refusal[]
 }
 
 /**
  * Returns the outcome of a message for several recipients. Delivered if all have it. If the server may take one later, a retry for
- * those who do not have it yet; else a dead letter that names them, so that a replay goes to them only.
+ * those who do not have it yet; else a dead letter that names them, so that a replay goes to them only. So it is, too, if others have
+ * waited long enough for each of them.
  */
-export function outcomeOfReceipts({ accepted, refused }: Receipts): Outcome {
+export function outcomeOfReceipts(
+  { accepted, refused }: Receipts,
+  isOver: (address: string) => boolean,
+): Outcome {
   if (refused.length === 0) return { kind: 'delivered' }
   const waiting = refused.filter(mayPass)
   const has = accepted.length > 0 ? `delivered to ${accepted.join(', ')}; ` : ''
@@ -93,6 +97,8 @@ export function outcomeOfReceipts({ accepted, refused }: Receipts): Outcome {
   if (first.code === 530 || SINK_WIDE.test(first.answer))
     return { kind: 'retry', reason: 'auth', detail, scope: 'sink' }
   if (first.code === 421) return { kind: 'retry', reason: 'server-error', detail, scope: 'sink' }
+  if (accepted.length > 0 && waiting.every(({ address }) => isOver(address)))
+    return { kind: 'rejected', reason: 'expired', detail }
   const reason = first.code >= 500 ? 'config' : RATE.test(first.answer) ? 'rate-limited' : 'server-error'
   return { kind: 'retry', reason, detail, scope: 'target' }
 }

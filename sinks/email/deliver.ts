@@ -9,15 +9,18 @@ import {
 } from '../../src/sink/index.ts'
 import { isTooLarge, outcomeOfFault, outcomeOfReceipts } from './answers.ts'
 import { addressesOf, type EmailConfig, type EmailRoute, recipientsOf, targetOf } from './config.ts'
-import { Interrupted, type Sent, SmtpFault } from './connection.ts'
+import { Interrupted, type Sent, type Session, SmtpFault } from './connection.ts'
 import { subjectOf, writeMail } from './format.ts'
 import { composeMail } from './mime.ts'
 import type { Sessions } from './sessions.ts'
 import { createReceipts, createThreads, messageIdOf } from './threads.ts'
+import { WaitedFor } from './waited-for.ts'
 
 interface DeliveryParts {
   /** Of the sink. */
   name: string
+  /** Within this time of a call its mails begin; what has not begun is left for the next call. */
+  beginMs: number
   config: EmailConfig
   sessions: Sessions
   store: KeyValueStore
@@ -38,9 +41,10 @@ export function createDelivery(
   const { config, sessions, store, log, mask } = parts
   const threads = createThreads(store, config)
   const receipts = createReceipts(store)
+  const waitedFor = new WaitedFor()
   const domain = config.from.address.slice(config.from.address.lastIndexOf('@') + 1)
 
-  async function deliverOne(message: Mailed, signal: AbortSignal): Promise<Outcome> {
+  async function deliverOne(message: Mailed, { signal, begin }: Limits): Promise<Outcome> {
     const found = recipientsOf(message, config)
     if (!found.ok) return { kind: 'rejected', reason: 'config', detail: found.detail }
     const { recipients } = found
@@ -62,28 +66,39 @@ export function createDelivery(
       return composeMail(message, { ...own, userAgent: parts.userAgent, dateMs: parts.now() }, written)
     }
     const whole = await compose(false)
-    const sent = await sessions.run(async (session, stop) => {
-      const send = (raw: Buffer) => session.send({ from: config.from.address, to, raw }, stop)
+    const send = async (session: Session, stop: AbortSignal): Promise<Sent> => {
+      const post = (raw: Buffer) => session.send({ from: config.from.address, to, raw }, stop)
       try {
-        return await send(whole)
+        return await post(whole)
       } catch (error) {
         if (!(error instanceof SmtpFault && isTooLarge(error) && session.isAlive()))
           return refusedByAll(error)
         await session.probe(stop)
-        return send(await compose(true)).catch(refusedByAll)
+        return post(await compose(true)).catch(refusedByAll)
       }
-    }, signal)
-    const outcome = await settled(messageId, { ...sent, accepted: [...had, ...sent.accepted] })
+    }
+    const stored = (change: Promise<void>) =>
+      change.catch((error) => log.warn({ error }, 'the thread of a message could not be stored'))
+    const sent = await sessions.run(send, signal, begin).catch(async (error) => {
+      const isFinal = error instanceof SmtpFault && outcomeOfFault(error, config).kind === 'rejected'
+      if (isFinal) await stored(had.length > 0 ? place.after() : place.refused())
+      throw error
+    })
+    if (!sent) return LATER
+    const outcome = await settled(messageId, had, sent)
+    const hasReaders = had.length + sent.accepted.length > 0
     if (outcome.kind !== 'retry')
-      await place
-        .after(sent.serverMessageId)
-        .catch((error) => log.warn({ error }, 'the thread of a message could not be stored'))
+      await stored(hasReaders ? place.after(sent.serverMessageId) : place.refused())
     return outcome.kind === 'delivered' && truncated ? { kind: 'delivered', note: 'truncated' } : outcome
   }
 
   /** Returns the outcome for all recipients, and remembers those who have the message where others do not. */
-  async function settled(messageId: string, { accepted, refused }: Sent): Promise<Outcome> {
-    const outcome = outcomeOfReceipts({ accepted, refused })
+  async function settled(messageId: string, had: readonly string[], sent: Sent): Promise<Outcome> {
+    const { refused } = sent
+    const accepted = [...had, ...sent.accepted]
+    const nowMs = parts.now()
+    if (accepted.length > 0) waitedFor.noted(sent, nowMs)
+    const outcome = outcomeOfReceipts({ accepted, refused }, (address) => waitedFor.isOver(address, nowMs))
     if (refused.length === 0) return outcome
     parts.onRefused(refused.length)
     if (accepted.length > 0)
@@ -99,9 +114,9 @@ export function createDelivery(
     return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
   }
 
-  async function attempt(message: Mailed, signal: AbortSignal): Promise<Outcome> {
+  async function attempt(message: Mailed, limits: Limits): Promise<Outcome> {
     try {
-      return await deliverOne(message, signal)
+      return await deliverOne(message, limits)
     } catch (error) {
       if (error instanceof SmtpFault) return masked(outcomeOfFault(error, config))
       if (error instanceof StoreFault)
@@ -116,6 +131,7 @@ export function createDelivery(
   return async (batch, signal) => {
     // Recipients that take nothing now need not refuse each message of the batch.
     const failing = new Map<string, Outcome>()
+    const begin = AbortSignal.timeout(parts.beginMs)
     return deliverInOrder(
       batch,
       { concurrency: config.concurrency },
@@ -123,7 +139,8 @@ export function createDelivery(
         const target = targetOf(message, config)
         const known = failing.get(target)
         if (known) return known
-        const outcome = await attempt(message, stop)
+        if (begin.aborted) return LATER
+        const outcome = await attempt(message, { signal: stop, begin })
         if (outcome.kind === 'retry' && outcome.scope === 'target') failing.set(target, outcome)
         return outcome
       },
@@ -131,6 +148,15 @@ export function createDelivery(
     )
   }
 }
+
+interface Limits {
+  signal: AbortSignal
+  /** Aborts when no mail may begin any more. */
+  begin: AbortSignal
+}
+
+/** Mails that wait for a session have not failed. */
+const LATER: Outcome = { kind: 'later', afterMs: 0 }
 
 const STOPPED: Extract<Outcome, { kind: 'retry' }> = {
   kind: 'retry',

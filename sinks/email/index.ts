@@ -13,7 +13,8 @@ export default defineSink<EmailConfig, EmailRoute>({
   escape: inHtml,
   code: inCode,
   showsChanges: () => true,
-  maxBatch: 64,
+  // A crash repeats a batch, so it is no larger than the number of sessions that there may be.
+  maxBatch: 20,
   example: `{ type: email, host: smtp.example.com, auth: { user: kubeherald, password: "\${env:SMTP_PASSWORD}" }, from: kubeherald@example.com, to: oncall@example.com }`,
   preview(message, config) {
     const found = recipientsOf(message, config)

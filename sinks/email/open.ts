@@ -5,6 +5,9 @@ import { SmtpFault } from './connection.ts'
 import { createDelivery } from './deliver.ts'
 import { createSessions } from './sessions.ts'
 
+/** The core stops a call after 60 s: a mail that is under way then may have arrived, and would arrive again. */
+const CALL_MS = 55_000
+
 export function openEmail(config: EmailConfig, context: SinkContext): Sink<EmailRoute> {
   const { name, store, log, clock, userAgent, metrics } = context
   const { host, port, tls, auth, timeout: timeoutMs } = config
@@ -18,6 +21,8 @@ export function openEmail(config: EmailConfig, context: SinkContext): Sink<Email
     deliver: createDelivery({
       ...{ name, config, sessions, store, log, userAgent, mask },
       now: () => clock.now(),
+      // The last mail may need a session first.
+      beginMs: CALL_MS - 2 * timeoutMs,
       onRefused: refused,
     }),
     async health(signal): Promise<Health> {

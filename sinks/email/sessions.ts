@@ -3,8 +3,15 @@ import { openSession, type Session, type SessionOptions } from './connection.ts'
 
 /** Sessions that messages share: at most `concurrency` at the same time. */
 export interface Sessions {
-  /** Runs `work` with a session of its own; a new one if none is free. Throws a SmtpFault. */
-  run<T>(work: (session: Session, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>
+  /**
+   * Runs `work` with a session of its own; a new one if none is free. Throws a SmtpFault. Resolves to undefined without a call of `work` if
+   * `begin` aborts before its turn comes.
+   */
+  run<T>(
+    work: (session: Session, signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+    begin?: AbortSignal,
+  ): Promise<T | undefined>
   close(): Promise<void>
 }
 
@@ -31,6 +38,8 @@ export function createSessions(options: SessionOptions, concurrency: number): Se
         return session
       } catch (error) {
         if (signal.aborted) throw error
+        // What cut this one off has cut off those that are idle for longer: each would cost a timeout.
+        for (const it of idle.splice(0)) it.destroy()
       }
     }
     return openSession(options, signal)
@@ -55,8 +64,9 @@ export function createSessions(options: SessionOptions, concurrency: number): Se
   }
 
   return {
-    async run(work, signal) {
+    async run(work, signal, begin) {
       const stop = AbortSignal.any([signal, closing.signal])
+      const mayWait = begin ? AbortSignal.any([stop, begin]) : stop
       const done = slots.run(async () => {
         const session = await take(stop)
         try {
@@ -64,11 +74,16 @@ export function createSessions(options: SessionOptions, concurrency: number): Se
         } finally {
           giveBack(session)
         }
-      }, stop)
+      }, mayWait)
       const quiet = done.catch(() => {})
       running.add(quiet)
       void quiet.finally(() => running.delete(quiet))
-      return done
+      try {
+        return await done
+      } catch (error) {
+        if (begin?.aborted && error === begin.reason) return undefined
+        throw error
+      }
     },
     async close() {
       closing.abort()

@@ -15,6 +15,8 @@ interface Place {
   subject: string
   /** After the delivery: continues the thread, or ends it. With the Message-ID that the server gave the mail, if it did. */
   after(serverMessageId?: string): Promise<void>
+  /** After a refusal for good: a thread whose first message nobody has is none. */
+  refused(): Promise<void>
 }
 
 interface Thread {
@@ -48,7 +50,7 @@ export function createThreads(
     subjectOf: () => string,
   ): Promise<Place> {
     const mode = message.route?.mode ?? config.mode
-    const alone: Place = { root: undefined, subject: '', after: async () => {} }
+    const alone: Place = { root: undefined, subject: '', after: async () => {}, refused: async () => {} }
     if (mode === 'message') return { ...alone, subject: subjectOf() }
     const key = `thread:${digest([threadGroupOf(message, config.groupBy), ...addressesOf(recipients)])}`
     const over = endsThread(message)
@@ -76,6 +78,9 @@ export function createThreads(
             JSON.stringify(isRoot && serverMessageId ? { ...thread, shown: serverMessageId } : thread),
             ttl,
           )
+      },
+      async refused() {
+        if (isRoot) await store.delete(key, JSON.stringify(thread))
       },
     }
   }

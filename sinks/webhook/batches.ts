@@ -35,6 +35,8 @@ export interface BatchReply {
   status: number
   /** The outcome of each event, where the receiver answers so. */
   each?: readonly Outcome[] | undefined
+  /** The answer was longer than what is read of it: one for fewer events is shorter. */
+  isCut?: boolean
 }
 
 type Request = (items: readonly Item[], signal: AbortSignal) => Promise<BatchReply>
@@ -110,16 +112,16 @@ function attempt(make: () => Item): Item | { fault: Outcome } {
 /** Answers that may be the fault of one event among many, or of their number. */
 const DIVISIBLE = [400, 413, 422]
 
-/** Sends a request. One that is refused for its size or content is sent again in halves, until the refused event is alone. */
+/** Sends a request. One that is refused for its size or content, or whose answer is too long, is sent again in halves, until an event is alone. */
 async function sendDivided(
   items: readonly Item[],
   request: Request,
   signal: AbortSignal,
 ): Promise<Outcome[]> {
-  const { outcome, status, each } = await tried(items, request, signal)
+  const { outcome, status, each, isCut } = await tried(items, request, signal)
   if (each) return [...each]
-  if (items.length === 1 || outcome.kind !== 'rejected' || !DIVISIBLE.includes(status))
-    return items.map(() => outcome)
+  const isDivisible = isCut || (outcome.kind === 'rejected' && DIVISIBLE.includes(status))
+  if (items.length === 1 || !isDivisible) return items.map(() => outcome)
   const middle = items.length >> 1
   const first = await sendDivided(items.slice(0, middle), request, signal)
   const held = new Held()

@@ -186,7 +186,9 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     const reply = await slots.run(() => request(target, envelope, batch.body(items), signal), signal)
     if (reply.outcome.kind !== 'delivered' || !batch.answers) return reply
     const each = batch.answers(reply.body, items)
-    return each ? { ...reply, each: each.map(masked) } : { outcome: unreadable(reply), status: reply.status }
+    if (each) return { ...reply, each: each.map(masked) }
+    const isCut = Buffer.byteLength(reply.body) >= (batch.maxReplyBytes ?? Number.POSITIVE_INFINITY)
+    return { outcome: unreadable(reply), status: reply.status, isCut }
   }
 
   function masked(outcome: Outcome): Outcome {

@@ -14,7 +14,7 @@ export interface TakenMail {
 }
 
 /** What the server does instead of its answer to a command. */
-export type SmtpAnswer = { answer: string } | { hang: true } | { cut: true }
+export type SmtpAnswer = { answer: string } | { hang: true } | { cut: true } | { delayMs: number }
 
 /** Steps of a session that a fault can be set for; `END` is the dot after the message. */
 export type SmtpStep =
@@ -103,6 +103,7 @@ export async function startSmtp(options: SmtpOptions = {}): Promise<FakeSmtp> {
       const wanted = decide?.(name, argument, mail)
       if (!wanted) return usual()
       if ('cut' in wanted) socket.destroy()
+      if ('delayMs' in wanted) setTimeout(usual, wanted.delayMs)
       if ('answer' in wanted) {
         say(wanted.answer)
         if (wanted.answer.startsWith('421')) socket.end()
@@ -197,10 +198,12 @@ export async function startSmtp(options: SmtpOptions = {}): Promise<FakeSmtp> {
       mail = { to: [] }
       if (maxBytes !== undefined && Buffer.byteLength(raw) > maxBytes) return void say('552 5.3.4 too large')
       const wanted = decide?.('END', raw, taken)
-      if (!wanted) {
+      const take = () => {
         mails.push(taken)
-        return void say('250 2.0.0 queued')
+        say('250 2.0.0 queued')
       }
+      if (!wanted) return take()
+      if ('delayMs' in wanted) setTimeout(take, wanted.delayMs)
       // It was taken, and the answer is lost.
       if ('cut' in wanted) {
         mails.push(taken)

@@ -10,7 +10,7 @@ import type { Enqueued } from '../../store/entry.ts'
 import type { Keys } from '../../store/keys.ts'
 import { readLedger } from '../../store/ledger.ts'
 import { repeat } from '../../store/limits/repeat.ts'
-import { valuesOf } from '../../store/redis/script.ts'
+import { evalScript, valuesOf } from '../../store/redis/script.ts'
 import {
   type Cause,
   type CauseName,
@@ -160,8 +160,9 @@ async function sendHeartbeat(
   signal: AbortSignal,
 ): Promise<void> {
   const { redis, keys, clock, laneOf } = parts
-  // While the sink fails, heartbeats would pile up.
-  if (Number(await redis.hget(keys.pending, laneOf(deliveryOf(parts, beat, to)))) > 0) return
+  // While the sink fails, heartbeats would pile up. Events that pass in front of it are no reason to leave it out.
+  const lane = keys.lane(laneOf(deliveryOf(parts, beat, to)))
+  if ((await oldestMs(redis, lane)) <= clock.now() - everyMs) return
   const name = nameOf(beat)
   const transaction = new Transaction()
     .expect(keys.reported(name), null)
@@ -219,6 +220,17 @@ async function readOpenReports(
     if (progressOf(report, state) === 'lasts') await redis.set(keys.lasting(nameOf(report)), 1, 'PX', OVER_MS)
   return open
 }
+
+/** Returns when the oldest entry of a lane was written, by the clock of Redis; infinity if it is empty. */
+async function oldestMs(redis: Redis, lane: string): Promise<number> {
+  const id = (await evalScript(redis, OLDEST, [lane], [])) as string | null
+  return id === null ? Number.POSITIVE_INFINITY : Number.parseInt(id, 10)
+}
+
+const OLDEST = `
+local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', '1')
+return entries[1] and entries[1][1]
+`
 
 interface DeadLetterCounts {
   counts: ReadonlyMap<string, number>

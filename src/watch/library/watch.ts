@@ -18,6 +18,7 @@ import { Faults } from './faults.ts'
 import { Handoff } from './handoff.ts'
 import { checkpointError, unknownKind, warningOf, warnProcess } from './messages.ts'
 import { entryOf, requireOptions } from './options.ts'
+import { overlapsOf } from './overlaps.ts'
 import { type Handed, SourceStates } from './source-state.ts'
 import { type Change, type Changes, type Kind, type Warning, WatchError, type WatchOptions } from './types.ts'
 
@@ -219,9 +220,11 @@ class RunningWatch<T> implements Changes<T> {
   }
 
   #onPlan(entries: readonly WatchEntry[], catalogue: Catalogue, clusterUid: string): WatchPlan {
-    const plan = planSources(entries, catalogue, clusterUid, matcherOf)
+    const overlaps = overlapsOf(entries, catalogue, clusterUid)
+    const possible = entries.filter((it) => !overlaps.some(({ entry }) => entry === it))
+    const plan = planSources(possible, catalogue, clusterUid, matcherOf)
     this.#plan = plan
-    for (const { entry, message } of plan.problems)
+    for (const { entry, message } of [...plan.problems, ...overlaps])
       this.#refuse(entry, new WatchError('invalid-kind', `kind "${entry.kind}": ${message}`))
     for (const entry of plan.waiting) void this.#lookFor(entry, catalogue)
     for (const { kind } of plan.unsure)

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { ContainerLog, LogSettings } from '../../model/container-log.ts'
+import { printable } from '../../text/printable.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { faultOfStream } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
@@ -23,8 +24,13 @@ interface ReadParts {
   rate: number
 }
 
-/** The kubelet sends so much, counted from the first of the lines: more than the result, which is counted from the end. */
-const REQUEST_BYTES = 256 * 1024
+/**
+ * The kubelet sends so much, counted from the first of the lines, so that a smaller limit would cut off the last ones: 200 lines of
+ * 16 KiB, at which runtimes divide a line, are less.
+ */
+const REQUEST_BYTES = 4 * 1024 * 1024
+/** So much of the end of an answer is kept: more than the result. */
+const KEPT_BYTES = 256 * 1024
 /** Of one request, until its headers come. */
 const HEADERS_MS = 4_000
 
@@ -88,7 +94,7 @@ async function request(
   const options = { accept: '*/*', headersTimeoutMs: HEADERS_MS, verb: 'get' } as const
   try {
     const answer = await client.stream(path, options, signal)
-    if (answer.status === 200) return { bytes: await beginningOf(answer.body) }
+    if (answer.status === 200) return { bytes: await endOf(answer.body) }
     const { status } = await faultOfStream(answer)
     return { code: answer.status, message: status.message }
   } catch (error) {
@@ -97,17 +103,29 @@ async function request(
   }
 }
 
-/** A server that ignores `limitBytes` sends no more than this process reads. */
-async function beginningOf(body: Readable): Promise<Buffer> {
+/** The last bytes of a stream. Of a server that ignores `limitBytes` no more is read than of others. */
+async function endOf(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = []
-  let bytes = 0
+  let [read, kept] = [0, 0]
   for await (const chunk of body as AsyncIterable<Buffer>) {
     chunks.push(chunk)
-    bytes += chunk.length
+    read += chunk.length
+    kept += chunk.length
+    for (let [first] = chunks; first && kept - first.length >= KEPT_BYTES; [first] = chunks) {
+      chunks.shift()
+      kept -= first.length
+    }
     // Leaving the loop destroys the stream.
-    if (bytes >= REQUEST_BYTES) break
+    if (read >= REQUEST_BYTES) break
   }
-  return Buffer.concat(chunks).subarray(0, REQUEST_BYTES)
+  const end = Buffer.concat(chunks).subarray(-KEPT_BYTES)
+  return read > end.length ? Buffer.concat([Buffer.from('…'), end.subarray(startOfCharacter(end))]) : end
+}
+
+/** Where the first whole character of UTF-8 begins. */
+function startOfCharacter(bytes: Buffer): number {
+  const start = bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80)
+  return Math.max(0, start)
 }
 
 function reasonOf(code: number, message: string): [LogOutcome, string] {
@@ -123,5 +141,5 @@ function reasonOf(code: number, message: string): [LogOutcome, string] {
 }
 
 function short(message: string): string {
-  return redactMessage(message).replace(/\s+/g, ' ').slice(0, 200).toWellFormed()
+  return printable(redactMessage(message)).replace(/\s+/g, ' ').slice(0, 200).toWellFormed()
 }

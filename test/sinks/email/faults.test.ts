@@ -1,5 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
+import type { EmailRoute } from '../../../sinks/email/config.ts'
+import { createDelivery } from '../../../sinks/email/deliver.ts'
 import email from '../../../sinks/email/index.ts'
+import { createSessions } from '../../../sinks/email/sessions.ts'
 import type { Message, Outcome, SinkType } from '../../../src/sink/index.ts'
 import { memoryStore } from '../../../src/sink/testkit/context.ts'
 import { messageOf, sampleMessages } from '../../../src/sink/testkit/messages.ts'
@@ -13,7 +16,7 @@ import {
   startSmtp,
 } from '../../servers/smtp.ts'
 import { waitFor } from '../../wait-for.ts'
-import { openSink } from '../bed.ts'
+import { contextOf, openSink, optionsOf } from '../bed.ts'
 import { partsOf } from './mail.ts'
 
 const never = new AbortController().signal
@@ -182,6 +185,94 @@ test('who has a message does not get it again while another recipient is away', 
   expect(smtp.mails.map(({ to }) => to)).toEqual([['a@example.com'], ['b@example.com']])
   const [first, second] = smtp.mails.map(({ raw }) => partsOf(raw).headers)
   expect(second?.['message-id']).toBe(first?.['message-id'])
+})
+
+test('a mailbox that stays full holds up the mail of others for ten minutes, and then has dead letters', async () => {
+  const smtp = await start()
+  smtp.onStep((step, argument) => {
+    if (step !== 'RCPT') return undefined
+    if (argument.startsWith('nosuch@')) return { answer: '550 5.1.1 no such user' }
+    return argument.startsWith('full@') ? { answer: '452 4.2.2 full' } : undefined
+  })
+  let nowMs = Date.now()
+  const to = ['a@example.com', 'nosuch@example.com', 'full@example.com']
+  const context = { store: memoryStore(), clock: { now: () => nowMs } }
+  await using sink = await openSink(type, optionsFor(smtp, { to }), context)
+  const batch = (version: string) => ['x', 'y'].map((name) => messageOf({ name, version }, type))
+  const kinds = async (messages: Message[]) => (await sink.deliver(messages, never)).map(({ kind }) => kind)
+  expect(await kinds(batch('1'))).toEqual(['retry', 'retry'])
+  nowMs += 9 * 60_000
+  expect(await kinds(batch('1'))).toEqual(['retry', 'retry'])
+  nowMs += 60_000
+  const dead = {
+    kind: 'rejected',
+    reason: 'expired',
+    detail: expect.stringContaining('full@example.com: 452'),
+  }
+  expect(await sink.deliver([...batch('1'), ...batch('2')], never)).toMatchObject([dead, dead, dead, dead])
+  const got = smtp.mails.filter((it) => it.to.includes('a@example.com'))
+  expect(new Set(got.map(({ raw }) => partsOf(raw).headers['message-id'])).size).toBe(4)
+  expect(got).toHaveLength(4)
+  // One that is back is waited for again.
+  smtp.onStep(undefined)
+  expect(await kinds([messageOf({ name: 'z' }, type)])).toEqual(['delivered'])
+  smtp.onStep((step, argument) =>
+    step === 'RCPT' && argument.startsWith('full@') ? { answer: '450 4.2.0 greylisted' } : undefined,
+  )
+  expect(await kinds([messageOf({ name: 'z', version: '8' }, type)])).toEqual(['retry'])
+})
+
+test('mails for which a slow server leaves no time or no session wait, and have not failed', async () => {
+  const smtp = await start()
+  smtp.onStep((step) => (step === 'END' ? { delayMs: 400 } : undefined))
+  const config = await optionsOf(email, optionsFor(smtp, { concurrency: 1 }))
+  const { host, port, tls, auth, timeout: timeoutMs } = config
+  const sessions = createSessions({ host, port, tls, auth, timeoutMs }, 1)
+  const { store, log, userAgent } = contextOf()
+  const deliver = createDelivery({
+    ...{ name: 'mail', beginMs: 200, config, sessions, store, log, userAgent },
+    ...{ now: Date.now, mask: (text: string) => text, onRefused() {} },
+  })
+  const messages = (prefix: string) =>
+    sampleMessages(2, { type, prefix, objects: 2 }) as Message<EmailRoute>[]
+  const [first, second] = await Promise.all([deliver(messages('a'), never), deliver(messages('b'), never)])
+  expect([first, second]).toEqual([
+    [{ kind: 'delivered' }, { kind: 'later', afterMs: 0 }],
+    [
+      { kind: 'later', afterMs: 0 },
+      { kind: 'later', afterMs: 0 },
+    ],
+  ])
+  expect(smtp.mails).toHaveLength(1)
+  await sessions.close()
+})
+
+test('a dead session costs one timeout, however many are idle', async () => {
+  const smtp = await start()
+  await using sink = await openSink(type, optionsFor(smtp, { timeout: '1s' }))
+  smtp.onStep((step) => (step === 'END' ? { delayMs: 100 } : undefined))
+  await sink.deliver(sampleMessages(3, { type, objects: 3 }), never)
+  expect(smtp.opened).toBe(3)
+  // Beyond a second a session is not sure to work.
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  smtp.onStep((step) => (step === 'RSET' ? { hang: true } : undefined))
+  expect(await sink.deliver([messageOf({}, type)], never)).toEqual([{ kind: 'delivered' }])
+  expect(smtp.commands.filter((it) => it === 'RSET')).toHaveLength(1)
+})
+
+test.each([
+  ['the recipient', 'RCPT'],
+  ['the message', 'END'],
+] as const)('a first mail of which %s is refused begins no thread', async (_, refused) => {
+  const smtp = await start()
+  await using sink = await openSink(type, optionsFor(smtp))
+  smtp.onStep((step) => (step === refused ? { answer: '550 5.1.1 no' } : undefined))
+  expect(await sink.deliver([messageOf({}, type)], never)).toMatchObject([{ kind: 'rejected' }])
+  smtp.onStep(undefined)
+  await sink.deliver([messageOf({ version: '8' }, type)], never)
+  const [headers] = smtp.mails.map(({ raw }) => partsOf(raw).headers)
+  expect(headers).not.toHaveProperty('references')
+  expect(headers?.['subject']).not.toMatch(/^Re:/)
 })
 
 test('recipients that take nothing now are asked once a batch', async () => {

@@ -169,6 +169,17 @@ test('elasticsearch: an answer that is none of a bulk request delivers nothing',
   )
 })
 
+test('elasticsearch: with reasons longer than what is read, fewer events are asked for at a time', async () => {
+  await using hook = await startReceiver()
+  const { service } = createElasticsearch()
+  await using sink = await openAt(service, hook)
+  const answer = { create: { status: 400, error: { type: 'parsing', reason: 'x'.repeat(300_000) } } }
+  hook.answer(({ body }) => json(200, { items: Array(body.trimEnd().split('\n').length / 2).fill(answer) }))
+  const outcomes = await sink.deliver(named(16, 16), never)
+  expect(outcomes).toMatchObject(Array(16).fill({ kind: 'rejected' }))
+  expect(hook.requests).toHaveLength(3)
+})
+
 test('elasticsearch: body replaces the document', async () => {
   await using hook = await startReceiver()
   const store = createElasticsearch()

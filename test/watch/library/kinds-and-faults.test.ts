@@ -95,6 +95,24 @@ test('two watches of a kind that overlap are refused, and name both', async () =
   await expect(collect(it.open({ kinds })).done).rejects.toMatchObject({ code: 'invalid-kind' })
 })
 
+test('all namespaces cannot be added to some of them, which would lose what they know; the others go on', async () => {
+  await using it = await startLibraryBed({ objects: [configMap('a', 5), configMap('b', 6)] })
+  const shop = { kind: 'ConfigMap', namespaces: ['shop'] }
+  const changes = it.open({ kinds: [shop] })
+  const { labels, arrived } = collect(changes)
+  await changes.synced
+  await it.watching('10')
+  await expect(changes.add('ConfigMap')).rejects.toMatchObject({ code: 'invalid-kind' })
+  it.api.current()?.frame('DELETED', configMap('a', 11))
+  await arrived(3)
+  expect(labels()).toEqual(['ADDED a@5 synthesized', 'ADDED b@6 synthesized', 'DELETED a@11'])
+  expect(it.api.watches().map(({ path }) => path)).toEqual(['/api/v1/namespaces/shop/configmaps'])
+  expect(await changes.remove(shop)).toBe(true)
+  await changes.add('ConfigMap')
+  await expect(changes.add(shop)).rejects.toMatchObject({ code: 'invalid-kind' })
+  expect(await changes.remove('ConfigMap')).toBe(true)
+})
+
 test('a kind that is added and unknown, or forbidden, is refused; the others go on', async () => {
   await using it = await startLibraryBed()
   const changes = it.open({ kinds: [{ kind: 'ConfigMap', namespaces: ['shop'] }] })

@@ -70,7 +70,7 @@ test('the request is bounded, and names container and run', async () => {
   expect(path).toBe('/api/v1/namespaces/shop/pods/web-1/log')
   expect(Object.fromEntries(query)).toEqual({
     tailLines: '20',
-    limitBytes: '262144',
+    limitBytes: '4194304',
     container: 'app',
     previous: 'true',
   })
@@ -139,6 +139,21 @@ test('a log without end is read up to the bound, and its end is kept', async () 
   expect(Buffer.byteLength(log?.text ?? '')).toBeLessThanOrEqual(SETTINGS.maxBytes)
   expect(log?.text?.split('\n')).toHaveLength(20)
   await expect.poll(() => closed).toBe(true)
+})
+
+test.each([
+  ['long lines before it', `${`${'x'.repeat(16_000)}\n`.repeat(30)}panic: the end`, /\npanic: the end$/],
+  [
+    'more long characters than are kept',
+    `é${'\u{1f600}'.repeat(100_000)}\nthe end`,
+    /^…[^\ufffd]*\nthe end$/u,
+  ],
+])('the end of a log is there, whatever comes before it: %s', async (_, body, expected) => {
+  const log = await read({}, (response, { query }) => {
+    // As the kubelet does.
+    response.end(Buffer.from(body).subarray(0, Number(query.get('limitBytes'))))
+  })
+  expect(log?.text).toMatch(expected)
 })
 
 test('binary data becomes text', async () => {
