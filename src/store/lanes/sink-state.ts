@@ -5,6 +5,7 @@ import type { Metrics } from '../../observe/metrics.ts'
 import type { AttemptTrace, PipelineTracer } from '../../observe/trace.ts'
 import type { Message, Outcome, Reason, Sink } from '../../sink/index.ts'
 import { redactMessage } from '../../text/redact.ts'
+import { noteAttempt } from '../history/history-records.ts'
 import type { Caller } from './call-sink.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Retry, Verdict } from './delivery-policy.ts'
@@ -96,13 +97,17 @@ export class SinkState {
 
   /** Renders and delivers. Returns an outcome for each item. */
   async deliver(items: readonly Item[], trace: AttemptTrace | undefined): Promise<Outcome[]> {
-    const { render, caller } = this.#parts
+    const { render, caller, clock } = this.#parts
     const messages = items.map(({ delivery, tries }, place) => {
       const message = render(delivery, tries)
       return trace ? trace.traced(place, message) : message
     })
+    const startedMs = performance.now()
+    const atMs = clock.now()
     const outcomes = await caller.call(this.#sink, messages)
     trace?.answered(outcomes)
+    const tookMs = performance.now() - startedMs
+    for (const [i, item] of items.entries()) noteAttempt(item, outcomes[i] as Outcome, { atMs, tookMs })
     return outcomes
   }
 
