@@ -43,6 +43,8 @@ export interface HistoryRecord {
   /** Of a dead letter. */
   reason?: string
   detail?: string
+  /** What the reader saw first, in the markup of the sink: at most 120 characters; only of messages that have one. */
+  title?: string
   /** Delivered in an unusual way, such as `truncated`. */
   note?: string
   /** Of a suppressed event. */

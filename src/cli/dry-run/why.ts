@@ -165,7 +165,10 @@ function historyText(records: readonly HistoryRecord[], paint: Paint): string {
   const [newest] = records
   if (!newest) return ''
   const head = `${describeEvent(newest)} of ${describeObject(newest)}`
-  const rows = records.map((it) => [`  ${it.sinks.join(',')}`, it.rule, describeOutcome(it), timeOf(it.atMs)])
+  const rows = records.map((it) => {
+    const title = it.title === undefined ? '' : `"${it.title}"`
+    return [`  ${it.sinks.join(',')}`, it.rule, describeOutcome(it), timeOf(it.atMs), title]
+  })
   return `${paint('bold', printable(head))}  ${printable(newest.event.id)}\n${table(rows)}`
 }
 

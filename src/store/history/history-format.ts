@@ -75,7 +75,10 @@ function namesOf({ event, notice }: HistoryRecord): Buffer[] {
 const OUTCOMES = ['delivered', 'dead', 'failed', 'suppressed'] as const
 const TYPES = ['ADDED', 'MODIFIED', 'DELETED'] as const
 
-type Extra = Pick<HistoryRecord, 'attemptCount' | 'reason' | 'detail' | 'note' | 'limit' | 'notice'> & {
+type Extra = Pick<
+  HistoryRecord,
+  'attemptCount' | 'reason' | 'detail' | 'title' | 'note' | 'limit' | 'notice'
+> & {
   replay?: 1
 }
 
@@ -98,7 +101,7 @@ type Row = [
 /** Times are relative, sinks are joined: what repeats costs little, and numbers are short. */
 function rowOf(record: HistoryRecord, baseMs: number): Row {
   const { outcome, atMs, event, rule, sinks, attempts, isReplay } = record
-  const { attemptCount, reason, detail, note, limit, notice } = record
+  const { attemptCount, reason, detail, title, note, limit, notice } = record
   const { id, type, apiVersion, kind, namespace = '', name, regarding } = event
   const row: Row = [
     OUTCOMES.indexOf(outcome),
@@ -113,7 +116,16 @@ function rowOf(record: HistoryRecord, baseMs: number): Row {
     sinks.join(','),
     attempts.flatMap((it) => [it.atMs - atMs, it.tookMs, it.error ?? 0]),
   ]
-  const extra = Object.entries({ attemptCount, reason, detail, note, limit, notice, replay: isReplay && 1 })
+  const extra = Object.entries({
+    attemptCount,
+    reason,
+    detail,
+    title,
+    note,
+    limit,
+    notice,
+    replay: isReplay && 1,
+  })
   const some = extra.filter(([, value]) => value !== undefined)
   if (regarding || event.reason !== undefined || some.length > 0)
     row.push(

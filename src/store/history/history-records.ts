@@ -2,10 +2,11 @@ import type { Delivery } from '../../model/delivery.ts'
 import type { Attempt, HistoryEvent, HistoryRecord } from '../../model/history-record.ts'
 import type { Suppression } from '../../model/limit.ts'
 import type { Outcome } from '../../sink/index.ts'
-import { redactMessage } from '../../text/redact.ts'
+import { redactMessage, redactSecrets } from '../../text/redact.ts'
 
 const MAX_NAME = 253
 const MAX_DETAIL = 200
+const MAX_TITLE = 120
 const FIRST_ATTEMPTS = 2
 const LAST_ATTEMPTS = 8
 const MAX_OBJECTS = 40
@@ -14,7 +15,8 @@ const MAX_OBJECTS = 40
 export interface Attempts {
   kept: Attempt[]
   count: number
-  /** Of the last one, if it succeeded in an unusual way. */
+  /** Of the last one, if it succeeded: the title of the message, and an unusual way. */
+  title?: string | undefined
   note?: string | undefined
 }
 
@@ -22,7 +24,7 @@ export interface Attempts {
 export function noteAttempt(
   item: { attempts?: Attempts },
   outcome: Outcome,
-  { atMs, tookMs }: { atMs: number; tookMs: number },
+  { atMs, tookMs, title }: { atMs: number; tookMs: number; title?: string | undefined },
 ): void {
   if (outcome.kind === 'later') return
   const error = outcome.kind === 'delivered' ? undefined : outcome.detail || outcome.reason
@@ -31,7 +33,8 @@ export function noteAttempt(
   const kept = item.attempts?.kept ?? []
   kept.push(error === undefined ? times : { ...times, error: detailOf(error) })
   if (kept.length > FIRST_ATTEMPTS + LAST_ATTEMPTS) kept.splice(FIRST_ATTEMPTS, 1)
-  item.attempts = { kept, count: (item.attempts?.count ?? 0) + 1, note }
+  const shown = outcome.kind === 'delivered' ? title : undefined
+  item.attempts = { kept, count: (item.attempts?.count ?? 0) + 1, title: shown, note }
 }
 
 /** Returns the record of a delivery; none while no history is kept. */
@@ -54,7 +57,7 @@ export function recordOfDelivery(
   end: End,
   atMs: number,
 ): HistoryRecord {
-  const { kept = [], count = 0, note } = attempts ?? {}
+  const { kept = [], count = 0, title, note } = attempts ?? {}
   return {
     outcome: end.outcome,
     atMs,
@@ -64,6 +67,8 @@ export function recordOfDelivery(
     attempts: kept,
     ...(count > kept.length && { attemptCount: count }),
     ...(end.outcome === 'dead' && { reason: end.reason, detail: detailOf(end.detail) }),
+    ...(end.outcome === 'delivered' &&
+      title && { title: redactSecrets(title).slice(0, MAX_TITLE).toWellFormed() }),
     ...(end.outcome === 'delivered' && note !== undefined && { note }),
     ...(notice && {
       notice:
