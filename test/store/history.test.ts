@@ -3,9 +3,11 @@ import type { HistoryRecord } from '../../src/model/history-record.ts'
 import type { Outcome } from '../../src/sink/index.ts'
 import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/history/history-format.ts'
 import { readHistory } from '../../src/store/history/read-history.ts'
+import { limitsIn } from '../rules/limits/bed.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { startRealLimits } from './real-limits-bed.ts'
 
 const WEEK = { keepMs: 604_800_000, maxBytes: 16e6 }
 
@@ -165,4 +167,49 @@ test('a key that another program took costs the history, and no delivery', async
   await it.drained('hook')
   expect((await it.ledger()).balanced).toBe(true)
   expect(await it.redis.get(it.keys.history)).toBe('mine')
+})
+
+test('what limits suppress is recorded with the limit, also when its time comes later', async () => {
+  await using it = await startRealLimits([
+    { name: 'r', ...limitsIn({ throttle: { every: '1h', per: ['namespace'] } }) },
+    { name: 'last', ...limitsIn({ debounce: { quiet: '10s', atMost: '1m', per: ['namespace'] } }) },
+  ])
+  const { happen } = await it.watch()
+  await happen({ at: 0, name: 'a' })
+  await happen({ at: 1, name: 'b' })
+  await happen({ at: 2, name: 'c', rule: 'last' })
+  await happen({ at: 3, name: 'd', rule: 'last' })
+  const records = await collect(readHistory(it.reader, it.keys))
+  expect(
+    records.map(({ outcome, event, rule, sinks, limit }) => ({
+      outcome,
+      name: event.name,
+      rule,
+      sinks,
+      limit,
+    })),
+  ).toEqual([
+    { outcome: 'suppressed', name: 'c', rule: 'last', sinks: ['hook'], limit: 'debounce' },
+    { outcome: 'suppressed', name: 'b', rule: 'r', sinks: ['hook'], limit: 'throttle' },
+  ])
+  const { rules } = await it.ledger()
+  expect(records).toHaveLength(
+    (rules['r']?.suppressed.throttle ?? 0) + (rules['last']?.suppressed.debounce ?? 0),
+  )
+})
+
+test('a history beyond its bytes loses its oldest records', async () => {
+  await using it = await startLaneBed()
+  const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history: { ...WEEK, maxBytes: 100_000 } })
+  const used = async () => Number(await it.redis.memory('USAGE', it.keys.history))
+  const names = numbered('a', 3_000)
+  for (let i = 0; i < names.length; i += 100) {
+    await it.put('hook/n1', ...names.slice(i, i + 100))
+    lanes.wake(['hook/n1'])
+    await it.drained('hook')
+  }
+  await waitFor(async () => (await used()) <= 50_000, { what: 'the history to be trimmed' })
+  const kept = (await collect(readHistory(it.redis, it.keys))).map(said)
+  expect(kept).toContain('delivered a@3000 hook')
+  expect(kept).not.toContain('delivered a@1 hook')
 })

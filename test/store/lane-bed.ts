@@ -120,8 +120,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
     const { history: bounds, isFull = () => false } = options
     const parts = { redis: connections[0], keys, log: silentLog, clock: options.clock ?? Date }
     const history =
-      bounds &&
-      startHistory({ ...parts, bounds: () => bounds, isFull, troubles: createTroubles(silentLog) })
+      bounds && startHistory({ ...parts, bounds: () => bounds, isFull, troubles: createTroubles(silentLog) })
     const lanes = new Lanes({
       redis: connections[0],
       ...(history && { history }),

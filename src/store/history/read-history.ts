@@ -103,10 +103,9 @@ export async function historyExtent(
   keys: Keys,
 ): Promise<{ bytes: number; oldestMs: number | undefined }> {
   const read = async (key: string) => {
-    const [bytes, first] = await Promise.all([
-      redis.memory('USAGE', key),
-      redis.xrange(key, '-', '+', 'COUNT', 1),
-    ])
+    // Another program may have taken the key.
+    const first = await redis.xrange(key, '-', '+', 'COUNT', 1).catch(() => [])
+    const bytes = first.length > 0 ? await redis.memory('USAGE', key) : 0
     return { bytes: Number(bytes ?? 0), oldestMs: first[0] && Number.parseInt(first[0][0], 10) }
   }
   const [deliveries, suppressed] = [await read(keys.history), await read(keys.suppressed)]
