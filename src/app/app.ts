@@ -151,7 +151,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 
   let deadLetterBounds: DeadLetterBounds | undefined
-  const { watches, lanes, logs, limits } = startPipeline({
+  const { watches, lanes, logs, history, limits } = startPipeline({
     ...{
       ...common,
       instance,
@@ -255,6 +255,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         enrichment?.close(),
       ])
       logs.close()
+      history.close()
       await lanes.close(GRACE_MS)
       await deadLetterBounds?.close()
       await archive.close()

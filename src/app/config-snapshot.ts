@@ -164,7 +164,7 @@ export class ConfigSnapshots {
   }
 
   /** Renders a delivery; if its rule was removed, with the defaults of its sink. */
-  render(delivery: Delivery, attempt: number): Message {
+  render(delivery: Delivery, attempt: number): ReturnType<Render> {
     return this.of(delivery.sink).choices.render(delivery, attempt)
   }
 

@@ -12,6 +12,7 @@ import { indexReader } from '../store/commit/index-reader.ts'
 import { createSourceStore } from '../store/commit/source-store.ts'
 import type { CommitStages } from '../store/commit/transact.ts'
 import { createLogStore } from '../store/container-logs.ts'
+import { type History, type HistoryBounds, startHistory } from '../store/history/history.ts'
 import { Lanes, type LanesParts } from '../store/lanes/lanes.ts'
 import type { LiveProcesses } from '../store/lanes/live-processes.ts'
 import { startLimits } from '../store/limits/limit-timers.ts'
@@ -52,6 +53,7 @@ interface Pipeline {
   watches: WatchManager | undefined
   lanes: Lanes
   logs: ContainerLogs
+  history: History
   limits: { close(): Promise<void> } | undefined
 }
 
@@ -65,11 +67,16 @@ interface Pipeline {
  * started from the end, because each one needs the next. An Event is followed from `IndexSession.commit` downwards.
  */
 export function startPipeline(parts: PipelineParts): Pipeline {
-  const { snapshots, salt, enrichment, watch, connections } = parts
+  const { snapshots, salt, enrichment, watch, connections, gate } = parts
   const { line, keys, instance, processes, metrics, log, clock } = parts
   const common = { line, keys, instance, metrics, clock }
   const logs = startLogs(parts)
-  const lanes = startDeliveries(parts, logs)
+  const history = startHistory({
+    ...{ redis: connections.report, keys, troubles: parts.troubles, log, clock },
+    bounds: () => historyBounds(snapshots.current.config),
+    isFull: gate.isClosed,
+  })
+  const lanes = startDeliveries(parts, logs, history)
   const keepsUp = (lane: string) => lanes.keepsUp(lane)
   const stages: CommitStages = {
     evaluator() {
@@ -82,6 +89,7 @@ export function startPipeline(parts: PipelineParts): Pipeline {
   }
   const store = createSourceStore({
     ...{ ...common, processes, stages },
+    history,
     ...(enrichment && { enrich: enrichment.awaitMetadata }),
     old: {
       keeps: (resource) => snapshots.current.keepsPrevious(resource),
@@ -101,14 +109,14 @@ export function startPipeline(parts: PipelineParts): Pipeline {
       },
     },
   })
-  if (!watch) return { lanes, logs, watches: undefined, limits: undefined }
+  if (!watch) return { lanes, logs, history, watches: undefined, limits: undefined }
   const watches = startWatches(watch, store, (source) => indexReader(connections.report, keys, source))
   const limits = startLimits({
-    ...{ ...common, snapshots, store, stages, log },
+    ...{ ...common, snapshots, store, stages, history, log },
     redis: connections.report,
     watches: watches.statuses,
   })
-  return { lanes, logs, watches, limits }
+  return { lanes, logs, history, watches, limits }
 }
 
 interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | 'trace'> {
@@ -217,14 +225,23 @@ const MIN_FAILING_MS = 300_000
 const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 300_000
 
+const HISTORY_MS = 604_800_000
+const HISTORY_BYTES = 16e6
+
+function historyBounds({ history = {} }: Config): HistoryBounds | undefined {
+  if (history === false) return undefined
+  const { keep = HISTORY_MS, maxBytes = HISTORY_BYTES } = history
+  return { keepMs: keep, maxBytes }
+}
+
 /** Starts to deliver from the lanes to the sinks of this process, with the current configuration. */
-function startDeliveries(parts: PipelineParts, logs: ContainerLogs): Lanes {
+function startDeliveries(parts: PipelineParts, logs: ContainerLogs, history: History): Lanes {
   const { connections, snapshots, sinkSet, gate, traceAttempt } = parts
   const { keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp } = parts
   const typeOf = (sink: string) => snapshots.of(sink).choices.typeOf(sink)
   return new Lanes({
     ...{ keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp, trace: traceAttempt },
-    logs,
+    ...{ logs, history },
     redis: connections.lanes,
     queueConnection: connections.queue,
     workerConnection: connections.worker,

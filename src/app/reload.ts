@@ -151,6 +151,7 @@ const APPLIED = new Set<string>([
   'sinks',
   'rules',
   'journal',
+  'history',
   'deadLetters',
   'enrich',
   'notify',

@@ -7,7 +7,7 @@ import { LogsOption } from '../watch/logs/schema.ts'
 import { EnrichSettings, LeasesInput, WatchEntryInput } from '../watch/schema.ts'
 import type { Routes } from './routes.ts'
 import { Notify } from './schema/notify.ts'
-import { DeadLetters, QueueSettings } from './schema/queue.ts'
+import { DeadLetters, History, QueueSettings } from './schema/queue.ts'
 import { Redis } from './schema/redis.ts'
 
 const ClusterName = z
@@ -218,6 +218,10 @@ export const ConfigFile = z.strictObject({
   journal: Journal.optional().meta({
     description: 'Keeps what happened, for kubeherald backtest.',
     examples: [{ keep: '24h', max: '64MB' }],
+  }),
+  history: History.optional().meta({
+    description: 'What became of each delivery, for kubeherald history; false: nothing is kept.',
+    examples: [{ keep: '7d', maxBytes: '256MB' }],
   }),
   notify: Notify.optional().meta({
     description: 'Where kubeherald reports its own failures.',

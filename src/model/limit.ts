@@ -1,5 +1,5 @@
 import type { Delivery } from './delivery.ts'
-import type { ClusterEvent } from './event.ts'
+import type { ClusterEvent, EventHeader } from './event.ts'
 
 /** The result of a rule with limits for one event: an event that it matches, or one of an object whose state it tracks. */
 export interface LimitedMatch {
@@ -115,12 +115,26 @@ export function sumOfCounts(a: RuleCounts, b: RuleCounts): RuleCounts {
   }
 }
 
+/** An event that a limit suppressed, for the history. */
+export interface Suppression {
+  rule: string
+  limit: LimitName
+  /** Those that it would have gone to. */
+  sinks: readonly string[]
+  event: Pick<
+    ClusterEvent | EventHeader,
+    'id' | 'type' | 'apiVersion' | 'kind' | 'namespace' | 'name' | 'event'
+  >
+}
+
 /** The result of limits; `rules` has changes of counts, not sums. */
 export interface LimitOutcome {
   deliveries: readonly Delivery[]
   /** For each `Limited`, in order: whether it made a delivery immediately. */
   emitted: readonly boolean[]
   rules: ReadonlyMap<string, RuleCounts>
+  /** Those of which the event is known: not of states that are gone. */
+  suppressed: readonly Suppression[]
   writes: LimitWrites
   /** Rule → number of limits that could not create another state. */
   atCapacity?: ReadonlyMap<string, number>

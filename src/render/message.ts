@@ -25,7 +25,10 @@ interface RenderOptions {
   contentOf(message: Message, sink: string): Content
 }
 
-export type Render = (delivery: Delivery, attempt: number) => Message
+export type Render = (delivery: Delivery, attempt: number) => RenderedMessage
+
+/** `shownTitle`: the title of its content, once a sink has read that. */
+type RenderedMessage = Message & { readonly shownTitle: string | undefined }
 
 /** Creates the messages for sinks; expensive parts are computed on first use. */
 export function createRender(options: RenderOptions): Render {
@@ -34,7 +37,7 @@ export function createRender(options: RenderOptions): Render {
 
 const NO_LABELS = {}
 
-class LazyMessage implements Message {
+class LazyMessage implements RenderedMessage {
   readonly attempt: number
   readonly labels: Readonly<Record<string, string>>
   declare readonly severity?: RuleSeverity
@@ -95,6 +98,10 @@ class LazyMessage implements Message {
   get content(): Content {
     this.#content ??= this.#options.contentOf(this, this.#delivery.sink)
     return this.#content
+  }
+
+  get shownTitle(): string | undefined {
+    return this.#content?.title
   }
 
   get cloudEvent(): Buffer {

@@ -78,6 +78,9 @@ export function keysOf(cluster: string) {
     journal: `${tag}:journal`,
     /** String: bytes of the journal. */
     journalBytes: `${tag}:journal-bytes`,
+    /** Streams with a TTL: what became of deliveries, and of suppressed events, packed. */
+    history: `${tag}:history`,
+    suppressed: `${tag}:history-suppressed`,
     /** Hash with a TTL: event, container and run → the end of the container's log, compressed; the times, and the bytes of all. */
     logs: `${tag}:logs`,
     logTimes: `${tag}:log-times`,

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
 import type { RuleCounts } from '../model/limit.ts'
 import { journalExtent } from './commit/journal.ts'
+import { historyExtent } from './history/read-history.ts'
 import { type Keys, sinkOf } from './keys.ts'
 import { countIn, decodePlaces, findField, readFields } from './lanes/lane-reader.ts'
 import { lanesIn, oldestInLanes } from './lanes/register.ts'
@@ -313,6 +314,8 @@ export interface StatusReport {
   deadLetters: number
   /** Why Redis refuses writes, if it reports that. */
   redisRefuses?: string
+  /** Set if something is in the history of deliveries. */
+  history?: { bytes: number; oldestMs: number }
   /** Set if there is a journal. */
   journal?: { bytes: number; oldestMs: number }
 }
@@ -323,6 +326,7 @@ export async function readStatus(
   options: { verify: boolean; now: number },
 ): Promise<StatusReport> {
   const { bytes, oldestMs } = await journalExtent(redis, keys)
+  const history = await historyExtent(redis, keys)
   const redisRefuses = await refusalOfWrites(redis)
   return {
     atMs: options.now,
@@ -330,6 +334,9 @@ export async function readStatus(
     ledger: await readLedger(redis, keys, options),
     deadLetters: await redis.xlen(keys.deadLetters),
     ...(redisRefuses !== undefined && { redisRefuses }),
+    ...(history.oldestMs !== undefined && {
+      history: { bytes: history.bytes, oldestMs: history.oldestMs },
+    }),
     ...(oldestMs !== undefined && { journal: { bytes, oldestMs } }),
   }
 }

@@ -10,7 +10,7 @@ import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
 import { connectCluster } from '../../src/watch/client/connect.ts'
 
 // The whole line in one process: watches a feed, and ends when all of its events are through. Arguments: a kubeconfig, the
-// URL of Redis, how many events, `null`, `unmatched`, `webhook`, `limits`, `no-limits` or `journal`, and the webhook's URL. Prints
+// URL of Redis, how many events, `null`, `unmatched`, `webhook`, `limits`, `no-limits`, `journal` or `history`, and the webhook's URL. Prints
 // the seconds from the opening of the watch to the last delivery (or commit, when no rule matches).
 const [kubeconfig = '', redisUrl = '', countText = '0', mode = 'null', hook = ''] = process.argv.slice(2)
 const count = Number(countText)
@@ -56,6 +56,8 @@ const config: Config = {
   sinks: [{ name: 'out', source: '', ...sink }],
   rules,
   ...(mode === 'journal' && { journal: { keep: 86_400_000, max: 2 ** 30 } }),
+  // As before there was one, so that the rows can be compared with those of former versions.
+  history: mode === 'history' ? { maxBytes: 2 ** 30 } : false,
   routes: new Map(),
 }
 
@@ -92,7 +94,7 @@ async function total(name: string): Promise<number> {
 async function done(): Promise<number> {
   // Digests are few.
   if (mode === 'limits') return delivered + (await total('changes_limited_total'))
-  if (mode === 'null' || mode === 'no-limits' || mode === 'journal') return delivered
+  if (mode === 'null' || mode === 'no-limits' || mode === 'journal' || mode === 'history') return delivered
   return total(mode === 'unmatched' ? 'changes_unmatched_total' : 'deliveries_delivered_total')
 }
 

@@ -10,6 +10,7 @@ import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
 import { eventCostRows } from './row-event-cost.ts'
 import { growthRows } from './row-growth.ts'
+import { historyRow } from './row-history.ts'
 import { idleRow } from './row-idle.ts'
 import { journalRow } from './row-journal.ts'
 import { kafkaRow } from './row-kafka.ts'
@@ -33,6 +34,7 @@ const ROWS: readonly Row[] = [
   unmatchedRow,
   limitsRow,
   journalRow,
+  historyRow,
   webhookRow,
   webhookSinkRow,
   slowWebhookRow,

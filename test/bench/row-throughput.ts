@@ -68,7 +68,7 @@ async function againstParseLoop(
   return compare(rates, least)
 }
 
-export type LineMode = 'null' | 'unmatched' | 'webhook' | 'limits' | 'no-limits' | 'journal'
+export type LineMode = 'null' | 'unmatched' | 'webhook' | 'limits' | 'no-limits' | 'journal' | 'history'
 
 export interface LineOptions {
   /** How many events. */

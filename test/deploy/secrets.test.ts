@@ -45,7 +45,7 @@ const PUBLIC: Readonly<Record<string, string>> = {
 }
 /** Sections without a secret, whatever fields they have. */
 const PUBLIC_SECTIONS =
-  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal deadLetters notify'
+  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal history deadLetters notify'
 
 /** Paths of the fields that take free text. */
 function textFields(node: Node | boolean | undefined, path: readonly string[] = []): string[] {

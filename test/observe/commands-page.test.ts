@@ -47,7 +47,7 @@ test.each(WRITTEN)('%s: %s is a command that there is', (_, command) => {
   const help = path.length === 0 ? helpOf() + helpOf('run') : helpOf(...path)
   const [next = '--help'] = words.slice(path.length)
   if (!next.startsWith('-'))
-    expect(help).toMatch(/^Usage: .*[<[](?:ids?|what|files|tool|sink|shell|command)\b/m)
+    expect(help).toMatch(/^Usage: .*[<[](?:ids?|what|files|tool|object|sink|shell|command)\b/m)
   for (const option of words.filter((word) => word.startsWith('-')))
     expect(help).toMatch(new RegExp(`(^|[ ,])${option}\\b`, 'm'))
 })

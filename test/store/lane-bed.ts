@@ -5,6 +5,7 @@ import { createRender } from '../../src/render/message.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
 import type { QueueBounds } from '../../src/store/bounds/queue-bounds.ts'
 import { encodeEntries } from '../../src/store/entry.ts'
+import { type HistoryBounds, startHistory } from '../../src/store/history/history.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { Lanes } from '../../src/store/lanes/lanes.ts'
 import type { DeliveryLogs } from '../../src/store/lanes/owned-lanes.ts'
@@ -107,14 +108,22 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       budgetBytes?: number
       log?: Logger
       logs?: DeliveryLogs
+      history?: HistoryBounds
+      /** Redis is nearly full. */
+      isFull?(): boolean
       /** Another way to the same Redis. */
       url?: string
     } = {},
   ) {
     const open = () => openRedis(options.url ?? server.url, 'work', silentLog)
     const connections = [open(), open(), open()] as const
+    const { history: bounds, isFull = () => false } = options
+    const parts = { redis: connections[0], keys, log: silentLog, clock: options.clock ?? Date }
+    const history =
+      bounds && startHistory({ ...parts, bounds: () => bounds, isFull, troubles: createTroubles(silentLog) })
     const lanes = new Lanes({
       redis: connections[0],
+      ...(history && { history }),
       ...(options.logs && { logs: options.logs }),
       queueConnection: connections[1],
       workerConnection: connections[2],
@@ -146,6 +155,7 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
     })
     const close = async () => {
       await lanes.close(500)
+      history?.close()
       for (const connection of connections) connection.disconnect()
     }
     stack.defer(close)

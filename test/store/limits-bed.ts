@@ -113,7 +113,7 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient, rules
         }
         return tally.deliveries.length > before
       })
-      return { ...tally, emitted }
+      return { ...tally, suppressed: [], emitted }
     },
     expire(due, states, nowMs): LimitOutcome {
       const tally = new Tally()
@@ -148,7 +148,7 @@ export function smallLimits({ waitMs = 60_000, lastMs = 60_000, impatient, rules
           counts.waiting--
         }
       }
-      return { ...tally, emitted: [] }
+      return { ...tally, suppressed: [], emitted: [] }
     },
   }
 }

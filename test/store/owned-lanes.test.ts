@@ -53,6 +53,7 @@ async function startOwnedBed(hook: Sink) {
     budget: createByteBudget(10_000_000, () => 1),
     policy: { maxAgeMs: 86_400_000, maxTries: 5, minFailingMs: 0, firstPauseMs: 50, maxPauseMs: 500 },
     maxAgeMs: () => 86_400_000,
+    recordOf: () => [],
   }
   const owned = new OwnedLanes(services, slots, empty, () => {})
   const { quarantine } = owned

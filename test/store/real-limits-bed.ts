@@ -1,7 +1,9 @@
 import type { Evaluate, Source } from '../../src/model/change.ts'
+import type { HistoryRecord } from '../../src/model/history-record.ts'
 import type { Limited } from '../../src/model/limit.ts'
 import { createLimits } from '../../src/rules/limits/limits.ts'
 import type { LimitedRule } from '../../src/rules/limits/rule-plan.ts'
+import { packHistory } from '../../src/store/history/history-format.ts'
 import { readLedger } from '../../src/store/ledger.ts'
 import { fireTimers } from '../../src/store/limits/limit-timers.ts'
 import { type Happening, limitedOf, START_MS } from '../rules/limits/bed.ts'
@@ -10,6 +12,12 @@ import { never, startStoreBed } from './store-bed.ts'
 
 /** Real limits on a real Redis, at a time that the test sets. */
 export async function startRealLimits(rules: readonly LimitedRule[]) {
+  const history = {
+    entryOf: (groups: readonly (readonly HistoryRecord[])[]) => ({
+      payload: packHistory(groups),
+      oldestId: '0',
+    }),
+  }
   const limits = createLimits(rules)
   const clock = { ms: START_MS, now: () => clock.ms }
   const happening = new Map<string, Limited>()
@@ -30,7 +38,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
     }
   }
   const routing = () => ({ evaluate, expire: limits.expire, laneOf: () => 'hook/0' })
-  const it = await startStoreBed({ routing, clock })
+  const it = await startStoreBed({ routing, clock, history })
 
   /** A process of its own that watches a source, from an empty index on. */
   async function watch(source: Source = SOURCE) {
@@ -57,7 +65,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
       const { line, metrics } = it.newStore()
       const stages = { evaluator: routing, enqueued() {} }
       const asOf = { now: () => nowMs ?? clock.ms }
-      const parts = { line, keys: it.keys, instance: 'one', stages, clock: asOf, metrics }
+      const parts = { history, line, keys: it.keys, instance: 'one', stages, clock: asOf, metrics }
       return fireTimers(parts, `one/${++version}`, never)
     },
     ledger: () => readLedger(it.reader, it.keys, { verify: true }),

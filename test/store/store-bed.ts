@@ -7,6 +7,7 @@ import type { JournalParts } from '../../src/store/commit/journal.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
 import type { OldObjects } from '../../src/store/commit/transact.ts'
 import { decodeEntry } from '../../src/store/entry.ts'
+import type { History } from '../../src/store/history/history.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { CONFIRMS_WHAT_IS_WRITTEN, startRedis } from '../servers/redis.ts'
@@ -22,6 +23,7 @@ export async function startStoreBed(
     source?: Source
     old?: OldObjects
     journal?: JournalParts
+    history?: Pick<History, 'entryOf'>
     lane?(): string
     /** Instead of `decide` and `lane`. */
     routing?(): Evaluator
@@ -63,6 +65,7 @@ export async function startStoreBed(
       },
       ...(old && { old }),
       ...(options.journal && { journal: options.journal }),
+      ...(options.history && { history: options.history }),
       ...(instance !== undefined && { instance }),
       metrics,
       clock: options.clock ?? Date,

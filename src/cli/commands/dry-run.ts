@@ -114,6 +114,13 @@ function describeLive(program: Command, exit: Exit): void {
     .addHelpText('after', TAIL_HELP)
     .action(async (options) => exit(await (await import('../dry-run/tail.ts')).tail(options)))
 
+  printsData(withoutPlugins(ofQueue(program.command('why <object>'))))
+    .description('show why an event reached a sink, or did not')
+    .option('--sink <name>', 'at this sink')
+    .option('--rule <name>', 'by this rule')
+    .addHelpText('after', WHY_HELP)
+    .action(async (object, options) => exit(await (await import('../dry-run/why.ts')).why(object, options)))
+
   printsData(withoutPlugins(ofQueue(program.command('backtest'))))
     .description('compare what other rules would have sent for the events of the journal')
     .requiredOption('--rules <file>', 'the configuration to try')
@@ -138,6 +145,16 @@ Examples:
   kubeherald tail --sink oncall --since 1h             what the channel got in the last hour, and gets now
   kubeherald tail --for 5m -o json | jq .title         for programs
   kubeherald tail --kind deploy --until 'object.status.?readyReplicas.orValue(0) == 3' --for 2m    in a pipeline
+`
+
+const WHY_HELP = `
+OBJECT is kind/namespace/name or kind/name, which asks for the newest event of that object, the uid of an object, or the id of an
+event. It shows what the history has (delivered, attempts, suppressed by which limit), what waits in the lanes, and dead letters.
+With a journal it shows what each rule of the configuration says of the event, and why not, as "explain" does.
+
+Examples:
+  kubeherald why pod/shop/web-1                        who was told, and who was not
+  kubeherald why pod/shop/web-1 --sink oncall          why did this not reach on-call?
 `
 
 const BACKTEST_HELP = `

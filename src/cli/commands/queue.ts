@@ -8,6 +8,16 @@ export function describeQueue(program: Command, exit: Exit): void {
     .addHelpText('after', STATUS_HELP)
     .action(async (options) => exit(await (await import('../queue/status.ts')).status(options)))
   describeDeadLetters(program, exit)
+  printsData(ofQueue(program.command('history [object]')))
+    .description('show what became of deliveries, and what limits suppressed')
+    .option('--since <time>', 'since then: 30m, 24h')
+    .option('--rule <name>', 'what this rule sent')
+    .option('--sink <name>', 'what this sink got')
+    .option('--limit <n>', 'how many', wholeNumber, 50)
+    .addHelpText('after', HISTORY_HELP)
+    .action(async (object, options) =>
+      exit(await (await import('../queue/history.ts')).history(object, options)),
+    )
   printsData(configurable(program.command('kinds')))
     .description('list the kinds of the cluster that can be watched')
     .option('--count', 'also the number of objects: one small request for each kind')
@@ -57,6 +67,16 @@ Examples:
   kubeherald dead-letters list --sink oncall
   kubeherald dead-letters show 1763712000000-0
   kubeherald dead-letters retry --all --sink oncall
+`
+
+const HISTORY_HELP = `
+The newest first. OBJECT is kind/namespace/name or kind/name, the uid of an object, or the id of an event; Events are found by the
+object that they are about. It reads Redis alone. "history" of the configuration says how much is kept: by default 7 days, at most 16 MB.
+
+Examples:
+  kubeherald history                                   the last 50
+  kubeherald history deploy/shop/web                   who was told of it, when, and what was suppressed
+  kubeherald history --sink oncall --since 24h -o json | jq 'select(.outcome == "dead")'
 `
 
 const KINDS_HELP = `

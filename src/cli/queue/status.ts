@@ -44,7 +44,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
     ...metadata(report),
     sinks(report) + queues(report) + deadLetters(report),
     ...rules(report),
-    ledger(report) + journal(report),
+    ledger(report) + history(report) + journal(report),
   ]
   return parts.join('\n')
 }
@@ -284,6 +284,11 @@ function ledger({ ledger }: StatusReport): string {
   return ledger.balanced
     ? 'ledger: balanced\n'
     : 'ledger: NOT BALANCED; please report this with the output of `kubeherald status --json --verify`\n'
+}
+
+function history({ history, atMs }: StatusReport): string {
+  if (!history) return ''
+  return `history: ${(history.bytes / 1e6).toFixed(1)} MB of the last ${duration(atMs - history.oldestMs)}\n`
 }
 
 function journal({ journal, atMs }: StatusReport): string {

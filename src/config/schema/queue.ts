@@ -79,6 +79,22 @@ export const DeadLetters = z.strictObject({
     description: 'Where they go before they are deleted; without it they are only counted.',
   }),
 })
+/** What is kept of what became of deliveries: milliseconds, and bytes in Redis. */
+export const History = z.union(
+  [
+    z.literal(false),
+    z.strictObject({
+      keep: durationText({ least: '1m', most: '365d', example: '7d' })
+        .optional()
+        .meta({ description: 'How long; default: 7d.', examples: ['7d'] }),
+      maxBytes: maxBytes
+        .optional()
+        .meta({ description: 'How much of Redis; default: 16MB.', examples: ['256MB'] }),
+    }),
+  ],
+  'must be a map such as { keep: 7d, maxBytes: 256MB }, or false',
+)
+
 export type DeadLetters = z.output<typeof DeadLetters>
 
 export type QueueSettings = z.output<typeof QueueSettings>

@@ -87,7 +87,11 @@ export function debounceDueMs(
   return plan.muted?.endsAt(calmMs) ?? calmMs
 }
 
-function suppressWaiting(tx: LimitTransaction, { rule }: DebounceState, limit: 'debounce' | 'mute'): void {
+function suppressWaiting(
+  tx: LimitTransaction,
+  { rule, newest }: DebounceState,
+  limit: 'debounce' | 'mute',
+): void {
   tx.counters.count(rule, 'waiting', -1)
-  tx.counters.suppress(rule, limit)
+  tx.suppress(rule, limit, { event: newest.header, sinks: newest.sinks })
 }

@@ -1,4 +1,5 @@
 import { type ClusterEvent, type EventHeader, headerOf, type KubeEvent } from '../../model/event.ts'
+import type { Suppression } from '../../model/limit.ts'
 import { summarize } from '../../render/summary/index.ts'
 import { shorten } from '../../sink/template/formats.ts'
 import type { StoredEmission, SuppressedBefore } from './states.ts'
@@ -12,6 +13,8 @@ export interface Emission {
 
 /** Header and object of a delivery. Read on first use, because most suppressed events never need them. */
 export interface Content {
+  /** Enough to name the event. */
+  readonly event: Suppression['event']
   readonly header: EventHeader
   readonly objectJson: Buffer
 }
@@ -34,6 +37,7 @@ const contents = new WeakMap<ClusterEvent, Content>()
 function contentOf(event: ClusterEvent): Content {
   let header: EventHeader | undefined
   return {
+    event,
     get header() {
       header ??= headerOf(event)
       return header
@@ -55,7 +59,7 @@ export function toStored({ content, sinks, heldBack }: Emission): StoredEmission
 }
 
 export function fromStored({ header, object, sinks, heldBack }: StoredEmission): Emission {
-  return { content: { header, objectJson: Buffer.from(object) }, sinks, heldBack }
+  return { content: { event: header, header, objectJson: Buffer.from(object) }, sinks, heldBack }
 }
 
 /** Returns the title of the summary of an event, for its resolve notification. */

@@ -29,12 +29,12 @@ export function applyForResolve(
   if (isMatch) tx.counters.count(plan.name, 'matched')
   const state = emitIfResolved(tx, plan, key, atMs)
   if (!match.holds || event.type === 'DELETED') {
-    if (isMatch) tx.counters.suppress(plan.name, suppressingLimit(plan, state, atMs))
+    if (isMatch) tx.suppress(plan.name, suppressingLimit(plan, state, atMs), { event, sinks: match.sinks })
     if (state) end(tx, plan, key, state, event, atMs)
     return false
   }
   if (!state) return isMatch && begin(tx, plan, key, match, event, atMs)
-  if (isMatch) tx.counters.suppress(plan.name, suppressingLimit(plan, state, atMs))
+  if (isMatch) tx.suppress(plan.name, suppressingLimit(plan, state, atMs), { event, sinks: match.sinks })
   update(tx, plan, key, state, match, event, atMs)
   return false
 }
@@ -64,7 +64,7 @@ function begin(
   atMs: number,
 ): boolean {
   if (plan.sample !== undefined && !isSampled(event.id, plan.sample)) {
-    tx.counters.suppress(plan.name, 'sample')
+    tx.suppress(plan.name, 'sample', { event, sinks: match.sinks })
     return false
   }
   const state: ForResolveState = {
@@ -187,11 +187,11 @@ function open(
 function suppressPending(
   tx: LimitTransaction,
   key: string,
-  { rule }: ForResolveState,
+  { rule, pending }: ForResolveState,
   limit: LimitName,
 ): void {
   tx.counters.count(rule, 'waiting', -1)
-  tx.counters.suppress(rule, limit)
+  if (pending) tx.suppress(rule, limit, { event: pending.told.header, sinks: pending.told.sinks })
   tx.forget('own', key)
 }
 

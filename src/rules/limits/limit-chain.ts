@@ -23,12 +23,12 @@ export function applyLimitChain(
   let emission = event
   if (after && keys.after !== undefined && tx.hasCapacity(name, keys.after)) {
     const completing = applyAfter(tx, { ...plan, after }, keys.after, emission, atMs)
-    if (!completing) return suppress(tx, name, 'after')
+    if (!completing) return suppress(tx, name, 'after', emission)
     emission = completing
   }
   if (throttle && keys.throttle !== undefined && tx.hasCapacity(name, keys.throttle)) {
     const passed = applyThrottle(tx, { ...plan, throttle }, keys.throttle, emission, atMs)
-    if (!passed) return suppress(tx, name, 'throttle')
+    if (!passed) return suppress(tx, name, 'throttle', emission)
     emission = passed
   }
   const result =
@@ -58,8 +58,13 @@ function orderOf(
   return isSame && 'group' in result ? result.group?.order : undefined
 }
 
-function suppress(tx: LimitTransaction, rule: string, limit: LimitName): LimitResult {
-  tx.counters.suppress(rule, limit)
+function suppress(
+  tx: LimitTransaction,
+  rule: string,
+  limit: LimitName,
+  { content, sinks }: Emission,
+): LimitResult {
+  tx.suppress(rule, limit, { event: content.event, sinks })
   return { suppressedBy: limit }
 }
 

@@ -6,6 +6,7 @@ import {
   type LimitStates,
   MOST_STATES,
   type RuleCounts,
+  type Suppression,
 } from '../../model/limit.ts'
 import type { Emission } from './emission.ts'
 import { type LimitKind, readState, type State, type StateOf, type SuppressedBefore } from './states.ts'
@@ -64,6 +65,7 @@ export class LimitTransaction {
   readonly #read = { shared: new Map<string, State | undefined>(), own: new Map<string, State | undefined>() }
   readonly #writes = { shared: new Map<string, Write | null>(), own: new Map<string, Write | null>() }
   readonly #deliveries: Delivery[] = []
+  readonly #suppressed: Suppression[] = []
   /** Rule → change of its number of shared states since they were read. */
   readonly #grown = new Map<string, number>()
   readonly #atCapacity = new Map<string, number>()
@@ -124,11 +126,22 @@ export class LimitTransaction {
     }
   }
 
+  /** The event is sent to none of these sinks. */
+  suppress(
+    rule: string,
+    limit: LimitName,
+    { event, sinks }: { event: Suppression['event']; sinks: readonly string[] },
+  ): void {
+    this.counters.suppress(rule, limit)
+    this.#suppressed.push({ rule, limit, sinks, event })
+  }
+
   outcome(emitted: readonly boolean[]): LimitOutcome {
     const { shared, own } = this.#writes
     const writes = { shared: written(shared), own: written(own) }
     return {
-      ...{ deliveries: this.#deliveries, emitted, rules: this.counters.rules, writes },
+      ...{ deliveries: this.#deliveries, suppressed: this.#suppressed, emitted },
+      ...{ rules: this.counters.rules, writes },
       ...(this.#atCapacity.size > 0 && { atCapacity: this.#atCapacity }),
     }
   }

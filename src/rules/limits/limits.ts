@@ -92,6 +92,7 @@ function applyRule(
   const { rule: name } = match
   const { counters } = tx
   const emission = emissionOf(event, match.sinks)
+  const suppressed = { event, sinks: match.sinks }
   counters.count(name, 'matched')
   if (!plan) {
     counters.count(name, 'sent')
@@ -106,9 +107,9 @@ function applyRule(
     plan.debounce && keys.debounce !== undefined && tx.hasCapacity(name, keys.debounce)
       ? keys.debounce
       : undefined
-  if (waitsAt === undefined && muted?.at(atMs)) counters.suppress(name, 'mute')
-  else if (sample !== undefined && !isSampled(event.id, sample)) counters.suppress(name, 'sample')
-  else if (count && !reachesCount(tx, { ...plan, count }, event)) counters.suppress(name, 'count')
+  if (waitsAt === undefined && muted?.at(atMs)) tx.suppress(name, 'mute', suppressed)
+  else if (sample !== undefined && !isSampled(event.id, sample)) tx.suppress(name, 'sample', suppressed)
+  else if (count && !reachesCount(tx, { ...plan, count }, event)) tx.suppress(name, 'count', suppressed)
   else if (waitsAt !== undefined) debounce(tx, plan, waitsAt, { emission, places: keys, atMs })
   else {
     const result = applyLimitChain(tx, plan, keys, emission, atMs)

@@ -155,6 +155,7 @@ function merged(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
   return {
     deliveries: a.deliveries,
     emitted: a.emitted,
+    suppressed: [...a.suppressed, ...b.suppressed],
     ...(a.atCapacity && { atCapacity: a.atCapacity }),
     rules: joinRules(a.rules, b.rules),
     writes: {

@@ -13,6 +13,7 @@ import type { Resource } from '../../model/event.ts'
 import type { JournalBounds } from '../../model/journal-record.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { Enqueued } from '../entry.ts'
+import { type History, writeSuppressed } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
 import { CommitFairness } from '../limits/commit-fairness.ts'
 import { scored } from '../limits/limit-states.ts'
@@ -50,6 +51,8 @@ export interface StoreParts {
   old?: OldObjects
   /** Without it, there is no journal. */
   journal?: JournalParts
+  /** Without it, suppressed events are only counted. */
+  history?: Pick<History, 'entryOf'>
   metrics: Metrics
   clock: { now(): number }
 }
@@ -220,7 +223,7 @@ class CommitAttempts {
 
   /** The timer is the last reply. The layout is compared because a newer version changes it before it converts the keys. */
   #transaction({ plan, evaluated, journal, assumed }: Written, isTimed: boolean): Transaction {
-    const { keys, clock } = this.#store
+    const { keys, clock, history } = this.#store
     const { source, keys: own, stored, next, times } = this.#commit
     const transaction = new Transaction()
       .expect(own.checkpoint, stored)
@@ -229,6 +232,7 @@ class CommitAttempts {
     writeCommit(transaction, keys, { key: source.key, ...own }, plan, evaluated, times)
     if (plan.unseenDelete.length > 0) transaction.add('PEXPIRE', own.unseen, UNLISTED_TTL_MS)
     if (own.keep) transaction.add('PEXPIRE', own.old, OLD_TTL_MS)
+    writeSuppressed(transaction, keys, history, evaluated)
     if (journal) writeJournal(transaction, keys, journal.entries, journal.bounds, clock.now())
     this.#turn.end(transaction)
     transaction.add('SET', own.checkpoint, next)

@@ -167,8 +167,14 @@ export class Transaction {
 
 const FREES = 3
 
-/** The order of execution; a command without a rank has 1. The journal fails nothing. */
-const RANKS: Readonly<Record<string, number>> = { HINCRBY: 0, INCRBY: 0, UNLINK: FREES, JOURNAL: 4 }
+/** The order of execution; a command without a rank has 1. Journal and history fail nothing. */
+const RANKS: Readonly<Record<string, number>> = {
+  HINCRBY: 0,
+  INCRBY: 0,
+  UNLINK: FREES,
+  JOURNAL: 4,
+  HISTORY: 4,
+}
 
 /** What is shown to be allowed before the second one is executed, which it undoes. */
 const PROBED: readonly [name: string, by: string][] = [
@@ -265,6 +271,9 @@ for step = 1, tonumber(arg()) do
     if fault then return failed(place, fault) end
   end
   if name == 'JOURNAL' then reply = appendJournal(key, unpack(ARGV, at + 1, at + count))
+  elseif name == 'HISTORY' then
+    redis.pcall('XADD', key, 'MINID', '~', ARGV[at + 1], '*', 'z', ARGV[at + 2])
+    reply = 0
   else reply = redis.pcall(name, key, unpack(ARGV, at + 1, at + count)) end
   if isError(reply) then return failed(place, reply.err) end
   if name == 'XADD' then note('XDEL', key, reply)

@@ -1,6 +1,9 @@
+import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Reason } from '../../sink/index.ts'
+import type { HistoryEntry } from '../history/history.ts'
 import { baseOf, type Keys, sinkOf, slotOf } from '../keys.ts'
 import { script } from '../redis/script.ts'
+
 /**
  * Why a delivery was given up: what the sink answered, that what Redis has cannot be read, or that more waits for the sink than
  * its bound in bytes allows.
@@ -41,6 +44,8 @@ export interface Acknowledgement {
   places: readonly number[]
   dead?: DeadLetter
   move?: Move
+  /** What the history keeps of it. */
+  records?: readonly HistoryRecord[]
 }
 
 /** The acknowledgements of one lane that go together. */
@@ -62,9 +67,10 @@ export type AckResult =
 export function ackArguments(
   keys: Keys,
   lanes: readonly LaneAcks[],
+  history?: HistoryEntry | undefined,
 ): { names: string[]; args: (string | number | Buffer)[] } {
-  const names = [keys.slots, keys.pending, keys.deadLetters]
-  const args: (string | number | Buffer)[] = [lanes.length]
+  const names = [keys.slots, keys.pending, keys.deadLetters, keys.history]
+  const args: (string | number | Buffer)[] = [lanes.length, history?.oldestId ?? '', history?.payload ?? '']
   for (const it of lanes) {
     const { lane, token, acks, note } = it
     names.push(keys.lane(lane), keys.progress(lane), keys.sinkLedger(sinkOf(lane)))
@@ -106,10 +112,10 @@ export function ackResults(reply: unknown): AckResult[] {
  * gone, counts nothing, so the script may be sent again after a lost reply. Counters go first and entries last; where Redis
  * refuses a command in between (a missing permission, a key of another type), what was written is undone. The first write
  * changes nothing: it shows that XDEL is allowed, and a script that has written may go on while Redis is full, since
- * acknowledgements make room.
+ * acknowledgements make room. The history is appended last: it fails nothing, and lacks the lanes (field `x`) of which nothing counted.
  */
 export const ACKNOWLEDGE = script(`
-local at, keyAt = 2, 4
+local at, keyAt = 4, 5
 local function arg()
   at = at + 1
   return ARGV[at - 1]
@@ -168,7 +174,7 @@ local function acknowledgePlain(it)
     removed = removed + reply
   end
   if removed < it.count then count(it, removed - it.count) end
-  return nil, it.count - removed
+  return nil, it.count - removed, removed
 end
 
 local function acknowledge(it)
@@ -277,16 +283,17 @@ local function acknowledge(it)
     redis.pcall('HDEL', KEYS[2], it.lane)
     redis.pcall('HINCRBY', KEYS[2], it.sink .. '/*', 0)
   end
-  return nil, missing
+  return nil, missing, it.count == 0 and 1 or gone
 end
 
-local results = {}
+local results, left, isRecorded = {}, {}, false
 for i = 1, tonumber(ARGV[1]) do
-  local it = readLane()
+  local it, fresh = readLane(), 0
   if redis.call('HGET', KEYS[1], it.slot) ~= it.token then
     results[i] = 'fenced'
   else
-    local fault, about = (it.isPlain and acknowledgePlain or acknowledge)(it)
+    local fault, about, done = (it.isPlain and acknowledgePlain or acknowledge)(it)
+    fresh = done or 0
     if not fault then results[i] = 'done ' .. about
     elseif string.find(fault, 'WRONGTYPE', 1, true) or string.find(fault, 'not an integer', 1, true) then
       results[i] = 'WRONGTYPE ' .. about
@@ -296,6 +303,15 @@ for i = 1, tonumber(ARGV[1]) do
       results[i] = fault
     end
   end
+  if fresh > 0 then isRecorded = true else left[#left + 1] = i - 1 end
+end
+if isRecorded and ARGV[3] ~= '' then
+  local entry = { 'XADD', KEYS[4], 'MINID', '~', ARGV[2], '*', 'z', ARGV[3] }
+  if #left > 0 then
+    entry[9] = 'x'
+    entry[10] = table.concat(left, ',')
+  end
+  redis.pcall(unpack(entry))
 end
 return results
 `)

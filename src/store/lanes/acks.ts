@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Logger } from '../../observe/log.ts'
+import type { History } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
 import { describeFault, ForeignKeyError, isRefusal, type Troubles } from '../redis/redis-fault.ts'
 import { runScript } from '../redis/script.ts'
@@ -31,6 +33,8 @@ interface AckGroup {
   token: string
   acks: readonly Acknowledgement[]
   note?: FailureNote | undefined
+  /** What the history keeps besides the records of `acks`. */
+  records?: readonly HistoryRecord[]
   /** Something waits for it. */
   isUrgent?: boolean
 }
@@ -43,6 +47,7 @@ interface AcksParts {
   keys: Keys
   troubles: Troubles
   log: Logger
+  history?: Pick<History, 'entryOf'>
   onOutOfMemory(): void
 }
 
@@ -62,7 +67,7 @@ interface Waiting extends AckGroup {
 }
 
 export function createAcks(parts: AcksParts): Acks {
-  const { redis, keys, troubles, log } = parts
+  const { redis, keys, troubles, log, history } = parts
   let queue: Waiting[] = []
   let running: Promise<void> | undefined
   let closed = false
@@ -102,7 +107,7 @@ export function createAcks(parts: AcksParts): Acks {
 
   /** False when it has to be sent again. */
   async function send(lanes: readonly Waiting[][]): Promise<boolean> {
-    const { names, args } = ackArguments(keys, lanes.map(joined))
+    const { names, args } = ackArguments(keys, lanes.map(joined), history?.entryOf(lanes.map(recordsOf)))
     try {
       const results = ackResults(await runScript(redis, ACKNOWLEDGE, names, args))
       if (refused) troubles.over(DELIVERIES)
@@ -209,6 +214,10 @@ export function createAcks(parts: AcksParts): Acks {
       hurry?.()
     },
   }
+}
+
+function recordsOf(waiting: readonly Waiting[]): HistoryRecord[] {
+  return waiting.flatMap(({ acks, records = [] }) => [...acks.flatMap((it) => it.records ?? []), ...records])
 }
 
 function joined(waiting: readonly Waiting[]): LaneAcks {

@@ -1,5 +1,6 @@
 import { redactMessage } from '../../text/redact.ts'
 import { encodeEntries, type LaneEntry } from '../entry.ts'
+import type { RecordOf } from '../history/history-records.ts'
 import type { Acknowledgement, DeadLetter, DeadReason, FailureNote, Move } from './ack-script.ts'
 import type { Item, LaneEntryRead, UnreadableItem } from './lane-reader.ts'
 
@@ -27,6 +28,12 @@ interface Taken {
 /** The entries of a lane that this process has read and not acknowledged, and the acknowledgements of their deliveries. */
 export class LaneEntries {
   readonly #entries = new Map<string, Entry>()
+  readonly #recordOf: RecordOf
+
+  /** `recordOf` makes what the history keeps of a delivery. */
+  constructor(recordOf: RecordOf = () => []) {
+    this.#recordOf = recordOf
+  }
 
   get size(): number {
     return this.#entries.size
@@ -82,12 +89,14 @@ export class LaneEntries {
       entryId,
       count: this.#countOf(some[0] as Item),
       places: some.map(({ place }) => place),
+      records: some.flatMap((item) => this.#recordOf(item, { outcome: 'delivered' })),
     }))
   }
 
   /** It is given up. */
   dead(item: Item, reason: DeadReason, detail: string, atMs: number): Acknowledgement {
-    return { ...this.#one(item), dead: deadLetterOf(item, { reason, detail, atMs }) }
+    const records = this.#recordOf(item, { outcome: 'dead', reason, detail })
+    return { ...this.#one(item), dead: deadLetterOf(item, { reason, detail, atMs }), records }
   }
 
   /** They move to the lane of their chain, in order; `note` is of the first. */
@@ -95,6 +104,7 @@ export class LaneEntries {
     return items.map((item, i) => ({
       ...this.#one(item),
       move: moveOf(item, laneOf(item), i === 0 ? note : undefined),
+      records: item.attempts ? this.#recordOf(item, { outcome: 'failed' }) : [],
     }))
   }
 

@@ -3,6 +3,7 @@ import type { Delivery } from '../../model/delivery.ts'
 import { orderOf } from '../../sink/in-order.ts'
 import { version } from '../../version.ts'
 import { isUnreadable, readEntry, readyMs, type Unreadable, UnreadableEntryError } from '../entry.ts'
+import type { Attempts } from '../history/history-records.ts'
 import type { Keys } from '../keys.ts'
 import { readReports } from '../process-reports.ts'
 import { describeFault, isRefusal } from '../redis/redis-fault.ts'
@@ -23,6 +24,8 @@ export interface Item {
   place: number
   /** How often it was tried before, as far as is known. */
   tries: number
+  /** Those of this process, for the history. */
+  attempts?: Attempts
   /** What it counts in the byte budget. */
   cost: number
   /** Its container's log is being read: neither it nor later ones of its chain are sent before. */

@@ -36,7 +36,7 @@ export class LaneWorker {
   readonly #services: LaneServices
   readonly #owner: LaneOwner
   readonly #reading: LaneReading
-  readonly #entries = new LaneEntries()
+  readonly #entries: LaneEntries
   readonly #window = new LaneWindow()
   readonly #calls = new LaneCalls()
   readonly #outcomes: LaneOutcomes
@@ -60,6 +60,7 @@ export class LaneWorker {
     this.name = name
     this.sink = sinkOf(name)
     this.#token = token
+    this.#entries = new LaneEntries(services.recordOf)
     this.#reading = new LaneReading(services, name, isEmpty)
     this.#outcomes = new LaneOutcomes(services, name, this.#window)
     this.#quarantine = new LaneQuarantine(services, quarantine, {

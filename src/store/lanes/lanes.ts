@@ -3,6 +3,8 @@ import type { SinkStatus } from '../../model/status.ts'
 import { type QueueBounds, sinkBytes } from '../bounds/queue-bounds.ts'
 import { createSinkBounds, type SinkBounds } from '../bounds/sink-bounds.ts'
 import type { Enqueued } from '../entry.ts'
+import type { History } from '../history/history.ts'
+import { recordsWith } from '../history/history-records.ts'
 import { sinkOf } from '../keys.ts'
 import { withdrawReport } from '../process-reports.ts'
 import { createAcks } from './acks.ts'
@@ -25,6 +27,8 @@ export interface LanesParts
     Pick<LaneServices, 'policy' | 'logs'> {
   /** Knows which processes are alive, and names this one; default: one without sources. */
   processes?: LiveProcesses
+  /** Undefined where no history is kept. */
+  history?: History
   /** The configured bounds of a sink. */
   boundsOf?(sink: string): Partial<QueueBounds>
   /** The memory limit of Redis in bytes: 0 if it has none, undefined while it is not known. */
@@ -83,6 +87,7 @@ export class Lanes {
       sinks,
       jumps,
       acks: createAcks(parts),
+      recordOf: recordsWith(parts.history, clock),
       outages: createOutages({ ...parts, jumps }),
       budget: createByteBudget(parts.budgetBytes ?? defaultBudget(), () => sinks.size),
       maxAgeMs: (sink) => parts.boundsOf?.(sink).maxAgeMs ?? policy.maxAgeMs,

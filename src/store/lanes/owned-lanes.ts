@@ -3,6 +3,7 @@ import type { ContainerLog } from '../../model/container-log.ts'
 import type { Delivery } from '../../model/delivery.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Enqueued } from '../entry.ts'
+import type { RecordOf } from '../history/history-records.ts'
 import { isQuarantine, type Keys, sinkOf, slotOf } from '../keys.ts'
 import type { Troubles } from '../redis/redis-fault.ts'
 import type { Acks } from './acks.ts'
@@ -38,6 +39,8 @@ export interface LaneServices {
   log: Logger
   clock: { now(): number }
   random(): number
+  /** What the history keeps of a delivery. */
+  recordOf: RecordOf
   /** Undefined where no delivery waits for a log. */
   logs?: DeliveryLogs
   /** Returns the maximum age of a sink's deliveries, in milliseconds. */

@@ -1,3 +1,6 @@
+import type { HistoryRecord } from '../../model/history-record.ts'
+import type { Outcome } from '../../sink/index.ts'
+import { noteAttempt } from '../history/history-records.ts'
 import { baseOf } from '../keys.ts'
 import type { Acknowledgement, FailureNote } from './ack-script.ts'
 import { classifyOutcomes, giveUp, mayBeOwnFault, quarantinePauseMs, type Retry } from './delivery-policy.ts'
@@ -120,6 +123,7 @@ export class QuarantineAttempts {
     using trace = begun ? undefined : state.trace(chain.lane, items)
     const startedMs = begun?.startedMs ?? performance.now()
     const outcomes = begun ? [await begun.outcome] : await state.deliver(items, trace)
+    if (begun) this.#noteHandedOver(item, outcomes[0], startedMs)
     const verdict = classifyOutcomes(items, outcomes)
     const { dead, retries, laterMs } = verdict
     if (verdict.answered) {
@@ -135,7 +139,7 @@ export class QuarantineAttempts {
       if (state.isAborted) return false
       const end = this.#failed(chain, state, failed.outcome, { note, startedMs })
       if (!end.dead) {
-        await this.acknowledge(chain, [], end.note)
+        await this.acknowledge(chain, [], end.note, this.#services.recordOf(item, { outcome: 'failed' }))
         return this.#wait(chain, end.pauseMs)
       }
       dead.push({ item, ...end.dead })
@@ -145,11 +149,21 @@ export class QuarantineAttempts {
     }
     chain.failures = 0
     const ack: Acknowledgement = { entryId: item.entryId, count, places: [item.place] }
+    ack.records = this.#services.recordOf(
+      item,
+      dead[0] ? { outcome: 'dead', ...dead[0] } : { outcome: 'delivered' },
+    )
     if (dead[0]) ack.dead = deadLetterOf(item, { ...dead[0], atMs: this.#services.clock.now() })
     if (!(await this.acknowledge(chain, [ack]))) return false
     trace?.settled(verdict)
     state.acknowledged(chain.lane, verdict)
     return true
+  }
+
+  /** An attempt that the lane began. */
+  #noteHandedOver(item: Item, outcome: Outcome | undefined, startedMs: number): void {
+    const tookMs = performance.now() - startedMs
+    if (outcome) noteAttempt(item, outcome, { atMs: this.#services.clock.now() - tookMs, tookMs })
   }
 
   #failed(
@@ -196,8 +210,9 @@ export class QuarantineAttempts {
     { lane, token }: QuarantinedChain,
     acks: readonly Acknowledgement[],
     note?: FailureNote,
+    records: readonly HistoryRecord[] = [],
   ): Promise<boolean> {
-    const end = await this.#services.acks.add({ lane, token, acks, note, isUrgent: true })
+    const end = await this.#services.acks.add({ lane, token, acks, note, records, isUrgent: true })
     if (end === 'fenced') this.#owner.fenced(lane, token)
     return end !== 'fenced'
   }

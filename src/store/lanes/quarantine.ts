@@ -142,6 +142,7 @@ export class Quarantine {
           count: entry.count,
           places: [item.place],
           dead: deadLetterOf(item, { reason, detail, atMs }),
+          records: this.#services.recordOf(item, { outcome: 'dead', reason, detail }),
         }))
       })
       return acks.length > 0 && (await this.#attempts.acknowledge(chain, acks)) ? items : []

@@ -5,14 +5,18 @@ import type { Metrics } from '../../observe/metrics.ts'
 import type { AttemptTrace, PipelineTracer } from '../../observe/trace.ts'
 import type { Message, Outcome, Reason, Sink } from '../../sink/index.ts'
 import { redactMessage } from '../../text/redact.ts'
+import { noteAttempt } from '../history/history-records.ts'
 import type { Caller } from './call-sink.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Retry, Verdict } from './delivery-policy.ts'
 import type { Item, UnreadableItem } from './lane-reader.ts'
 
+/** `shownTitle`: the title of its content, if the sink has read that. */
+type RenderedMessage = Message & { readonly shownTitle?: string | undefined }
+
 export interface SinkStateParts {
   /** delivery → message for its sink */
-  render(delivery: Delivery, attempt: number): Message
+  render(delivery: Delivery, attempt: number): RenderedMessage
   caller: Caller
   metrics: Metrics
   log: Logger
@@ -96,13 +100,16 @@ export class SinkState {
 
   /** Renders and delivers. Returns an outcome for each item. */
   async deliver(items: readonly Item[], trace: AttemptTrace | undefined): Promise<Outcome[]> {
-    const { render, caller } = this.#parts
-    const messages = items.map(({ delivery, tries }, place) => {
-      const message = render(delivery, tries)
-      return trace ? trace.traced(place, message) : message
-    })
+    const { render, caller, clock } = this.#parts
+    const rendered = items.map(({ delivery, tries }) => render(delivery, tries))
+    const messages = trace ? rendered.map((it, place) => trace.traced(place, it)) : rendered
+    const startedMs = performance.now()
+    const atMs = clock.now()
     const outcomes = await caller.call(this.#sink, messages)
     trace?.answered(outcomes)
+    const tookMs = performance.now() - startedMs
+    for (const [i, item] of items.entries())
+      noteAttempt(item, outcomes[i] as Outcome, { atMs, tookMs, title: rendered[i]?.shownTitle })
     return outcomes
   }
 

@@ -145,6 +145,7 @@ export function gone(keys: LimitKeys, states: ReadStates): LimitOutcome {
   return {
     deliveries: [],
     emitted: [],
+    suppressed: [],
     rules: new Map(
       [...waited].map(([rule, waiting]) => [
         rule,

@@ -8,6 +8,7 @@ import { type Evaluated, evaluatedWith, expire, GONE_AFTER_MS, NOTHING } from '.
 import type { CommitStages } from '../commit/transact.ts'
 import { Transaction } from '../commit/transaction.ts'
 import { countSent, enqueuedOf, writeLanes, writeLimits } from '../commit/write-commit.ts'
+import { type History, writeSuppressed } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
 import { type InstanceReport, readReports } from '../process-reports.ts'
 import { isForeign, LAYOUT, LayoutChangedError } from '../redis/layout.ts'
@@ -104,6 +105,7 @@ interface FireParts {
   /** Name of this process. */
   instance: string
   stages: CommitStages
+  history?: Pick<History, 'entryOf'>
   clock: { now(): number }
   metrics: Metrics
 }
@@ -121,7 +123,7 @@ const FIRED_TTL_MS = 3_600_000
  * were due states.
  */
 export async function fireTimers(
-  { line, keys, instance, stages, clock, metrics }: FireParts,
+  { line, keys, instance, stages, history, clock, metrics }: FireParts,
   attempt: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -157,6 +159,7 @@ export async function fireTimers(
       writeLanes(transaction, keys, result.lanes)
       writeLimits(transaction, keys, undefined, result, nowMs)
       writeRules(transaction, keys, result.rules, { nowMs })
+      writeSuppressed(transaction, keys, history, result)
       turn.end(transaction)
       transaction.add('SET', fired, attempt, 'PX', FIRED_TTL_MS)
       const end = await transaction.run(redis, { watching: watched !== undefined })

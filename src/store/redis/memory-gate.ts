@@ -50,7 +50,7 @@ export function createMemoryGate(parts: {
     metrics.backPressure.set(closed ? 1 : 0)
     const usedPercent = Math.round(share * 100)
     if (closed) {
-      giveUpJournal()
+      giveUpRecords()
       log.warn({ usedPercent }, 'Redis is nearly full: watches pause until deliveries make room')
     } else {
       door.emit('open')
@@ -58,14 +58,14 @@ export function createMemoryGate(parts: {
     }
   }
 
-  /** The journal is deleted first: it is for trying rules, and no delivery depends on it. */
-  function giveUpJournal(): void {
+  /** Journal and history are deleted first: no delivery depends on them. */
+  function giveUpRecords(): void {
     redis
-      .unlink(keys.journal, keys.journalBytes)
+      .unlink(keys.journal, keys.journalBytes, keys.history, keys.suppressed)
       .then((gone) => {
-        if (gone > 0) log.warn({}, 'Redis is nearly full: the journal is given up and begins again')
+        if (gone > 0) log.warn({}, 'Redis is nearly full: journal and history are given up and begin again')
       })
-      .catch((error) => log.debug({ error }, 'the journal stays for now'))
+      .catch((error) => log.debug({ error }, 'journal and history stay for now'))
   }
 
   async function sample(): Promise<void> {

@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto'
+import type { ClusterEvent } from '../../model/event.ts'
+import type { HistoryRecord } from '../../model/history-record.ts'
+import { journalExtent } from '../../store/commit/journal.ts'
+import { readHistory } from '../../store/history/read-history.ts'
+import { listDeadLetters, type StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
+import { printable } from '../../text/printable.ts'
+import { invocation } from '../environment.ts'
+import type { PluginOptions } from '../load-config/configuration.ts'
+import { readDryConfiguration } from '../load-config/configuration.ts'
+import { outputPaint, type Paint } from '../output/colour.ts'
+import { dataText, type OutputOptions } from '../output/format.ts'
+import { duration, table } from '../output/table.ts'
+import { describeEvent, describeObject, describeOutcome, isOf, nothing, timeOf } from '../queue/history.ts'
+import { type HistoryTarget, historyTarget } from '../queue/history-target.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
+import { findWaiting } from '../queue/waiting.ts'
+import { requireRuleAndSink } from '../usage-error.ts'
+import { replayOf } from './backtest.ts'
+import { createDryRun } from './dry-run.ts'
+import { type Explanation, explainEvent, explainJson, explainText } from './explanation.ts'
+
+interface WhyOptions extends QueueOptions, PluginOptions, OutputOptions {
+  sink?: string
+  rule?: string
+}
+
+/** Older records of an object are of other events. */
+const MOST_RECORDS = 1_000
+const MOST_LETTERS = 20_000
+
+/** Prints what became of an event, or of the newest one of an object, at each sink, and what each rule says of it. */
+export async function why(text: string, options: WhyOptions): Promise<number> {
+  const target = historyTarget(text)
+  const configuration = await readDryConfiguration(options.config, options)
+  requireRuleAndSink(options, configuration.config)
+  await using queue = await openQueue(options)
+  const print = (it: string) => void process.stdout.write(configuration.hide(it))
+  const run = await createDryRun(configuration)
+  const records = await recordsOf(queue, target)
+  const isWanted = ({ event, sink, rule }: Sent) =>
+    isAbout(target, event) && (options.sink ?? sink) === sink && (options.rule ?? rule) === rule
+  const { waiting, isComplete } = await findWaiting(queue, isWanted)
+  const letters = await lettersOf(queue, isWanted)
+  const id =
+    target.id ??
+    newestId(
+      records,
+      waiting.map(({ delivery }) => delivery.event),
+    )
+  const explained = await explainFromJournal(queue, run, { ...target, ...(id !== undefined && { id }) })
+  const shown = records.filter(
+    (it) =>
+      (id === undefined || isOf(id, it)) &&
+      (options.sink === undefined || it.sinks.includes(options.sink)) &&
+      (options.rule === undefined || it.rule === options.rule),
+  )
+  if (options.output !== 'table') {
+    const pending = waiting.map(({ sink, delivery, isQuarantined }) => ({
+      ...{ sink, rule: delivery.rule, event: delivery.event.id, isQuarantined },
+      observedAt: delivery.event.time,
+    }))
+    const dead = letters.map(({ id, sink, rule, reason, detail, atMs }) => ({
+      id,
+      sink,
+      rule,
+      reason,
+      detail,
+      atMs,
+    }))
+    const rules = explained && explainJson(run, explained)
+    print(
+      dataText(
+        { id, history: shown, waiting: pending, waitingIsComplete: isComplete, deadLetters: dead, rules },
+        options.output,
+      ),
+    )
+    return 0
+  }
+  const paint = outputPaint()
+  if (shown.length === 0 && waiting.length === 0 && letters.length === 0) print(await nothing(queue, text))
+  print(historyText(shown, paint))
+  print(waitingText(waiting, isComplete))
+  print(lettersText(letters))
+  print(explained ? `\n${explainText(run, explained, { ...options, paint })}` : await noJournal(queue, text))
+  return 0
+}
+
+interface Sent {
+  event: {
+    id: string
+    kind: string
+    namespace?: string
+    name: string
+    uid?: string
+    event?: { regarding: { kind?: string; namespace?: string; name?: string; uid?: string } }
+  }
+  sink: string
+  rule: string
+}
+
+/** An Event is about the object that it regards, too. */
+function isAbout({ id, isObject }: HistoryTarget, event: Sent['event']): boolean {
+  if (id !== undefined) return event.id === id || event.id.startsWith(`${id}/`)
+  const { kind = '', name = '', ...regarding } = event.event?.regarding ?? {}
+  return isObject(event) || isObject({ kind, name, ...regarding })
+}
+
+async function recordsOf({ redis, keys }: OpenQueue, { names, id }: HistoryTarget): Promise<HistoryRecord[]> {
+  const records: HistoryRecord[] = []
+  for await (const record of readHistory(redis, keys, { names })) {
+    if (id === undefined || isOf(id, record)) records.push(record)
+    if (records.length === MOST_RECORDS) break
+  }
+  return records
+}
+
+async function lettersOf(
+  { redis, keys }: OpenQueue,
+  isWanted: (sent: Sent) => boolean,
+): Promise<StoredDeadLetter[]> {
+  const letters: StoredDeadLetter[] = []
+  let left = MOST_LETTERS
+  for await (const letter of listDeadLetters(redis, keys)) {
+    if (left-- === 0) break
+    if (letter.delivery && isWanted(letter.delivery)) letters.push(letter)
+  }
+  return letters
+}
+
+/** The event that the newest record, or else the newest waiting delivery, is about. */
+function newestId(records: readonly HistoryRecord[], waiting: readonly { id: string }[]): string | undefined {
+  const id = records[0]?.event.id ?? waiting.at(-1)?.id
+  return id?.split('/').slice(0, 4).join('/')
+}
+
+/** Replays the journal up to the event, so that limits are as they were, as far as the journal goes back. */
+async function explainFromJournal(
+  queue: OpenQueue,
+  run: Awaited<ReturnType<typeof createDryRun>>,
+  target: HistoryTarget,
+): Promise<Explanation | undefined> {
+  let found: Explanation | undefined
+  const events = replayOf(queue, {
+    ...{ sinceMs: 0, cluster: queue.cluster, salt: randomBytes(16) },
+    named: (resource) => run.snapshot.named(resource),
+  })
+  for await (const event of events) {
+    const atMs = Date.parse(event.time)
+    run.advance(atMs)
+    if (isAbout(target, plain(event))) found = explainEvent(run, event, atMs)
+    else run.evaluate(event, atMs)
+    if (found && target.id !== undefined) break
+  }
+  return found
+}
+
+const plain = ({ id, kind, namespace, name, uid, event }: ClusterEvent): Sent['event'] => ({
+  ...{ id, kind, name, uid },
+  ...(namespace !== undefined && { namespace }),
+  ...(event && { event: { regarding: event.regarding } }),
+})
+
+function historyText(records: readonly HistoryRecord[], paint: Paint): string {
+  const [newest] = records
+  if (!newest) return ''
+  const head = `${describeEvent(newest)} of ${describeObject(newest)}`
+  const rows = records.map((it) => {
+    const title = it.title === undefined ? '' : `"${it.title}"`
+    return [`  ${it.sinks.join(',')}`, it.rule, describeOutcome(it), timeOf(it.atMs), title]
+  })
+  return `${paint('bold', printable(head))}  ${printable(newest.event.id)}\n${table(rows)}`
+}
+
+function waitingText(
+  waiting: Awaited<ReturnType<typeof findWaiting>>['waiting'],
+  isComplete: boolean,
+): string {
+  const rows = waiting.map(({ sink, delivery: { rule, event }, isQuarantined }) => [
+    `  ${sink}`,
+    rule,
+    `waits${isQuarantined ? ' in quarantine: its object fails while others succeed' : ''}`,
+    `${duration(Date.now() - Date.parse(event.time))} so far`,
+  ])
+  const note = isComplete ? '' : '  more deliveries wait than were looked at\n'
+  return (rows.length > 0 ? table(rows) : '') + note
+}
+
+function lettersText(letters: readonly StoredDeadLetter[]): string {
+  const rows = letters.map(({ id, sink, rule, reason, detail }) => [
+    `  ${sink}`,
+    rule,
+    `dead letter (${reason}): ${detail.slice(0, 80)}`,
+    `${invocation(process.env)} dead-letters retry ${id}`,
+  ])
+  return rows.length > 0 ? table(rows) : ''
+}
+
+async function noJournal({ redis, keys }: OpenQueue, text: string): Promise<string> {
+  const { oldestMs } = await journalExtent(redis, keys)
+  if (oldestMs !== undefined)
+    return `\nthe journal, which begins at ${timeOf(oldestMs)}, has no such event: what rules say of the object as it is now shows "${invocation(process.env)} explain ${text}"\n`
+  return `\nwhat rules said of it is not known without a journal ("journal: { keep: 24h }"); what they say of the object as it is now shows "${invocation(process.env)} explain ${text}"\n`
+}

@@ -1,0 +1,108 @@
+import type { Redis } from 'ioredis'
+import type { HistoryRecord } from '../../model/history-record.ts'
+import type { LimitOutcome } from '../../model/limit.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Transaction } from '../commit/transaction.ts'
+import type { Keys } from '../keys.ts'
+import { describeFault, isRefusal, type Troubles } from '../redis/redis-fault.ts'
+import { packHistory } from './history-format.ts'
+import { recordOfSuppressed } from './history-records.ts'
+
+/** How much is kept; undefined while nothing is. */
+export interface HistoryBounds {
+  keepMs: number
+  /** Of both streams together. */
+  maxBytes: number
+}
+
+/** What one script appends: a packed entry, and the oldest entry id that is kept. */
+export interface HistoryEntry {
+  payload: Buffer
+  oldestId: string
+}
+
+/**
+ * The history of deliveries, and that of suppressed events in a stream of its own, so that many of these remove none of the others. It is
+ * given up before anything else: while Redis is nearly full nothing is appended.
+ */
+export interface History {
+  /** Whether records are wanted at the moment. */
+  isOn(): boolean
+  /** Packs the records of some lanes; undefined if there is nothing to append. */
+  entryOf(groups: readonly (readonly HistoryRecord[])[]): HistoryEntry | undefined
+  close(): void
+}
+
+interface HistoryParts {
+  redis: Redis
+  keys: Keys
+  bounds(): HistoryBounds | undefined
+  /** Redis is nearly full. */
+  isFull(): boolean
+  troubles: Troubles
+  log: Logger
+  clock: { now(): number }
+}
+
+const TRIM_MS = 5_000
+/** After trimming this part of the bound is used, so that not every check trims. */
+const TRIMMED_PART = 0.9
+const TROUBLE = 'history'
+
+/** The time bound is kept by the scripts that append, the bound in bytes and the expiry of the keys by a check every five seconds. */
+export function startHistory(parts: HistoryParts): History {
+  const { redis, keys, bounds, isFull, troubles, log, clock } = parts
+
+  async function trim(): Promise<void> {
+    const bound = bounds()
+    if (!bound) {
+      await redis.unlink(keys.history, keys.suppressed)
+      return
+    }
+    for (const key of [keys.history, keys.suppressed]) await trimStream(redis, key, bound)
+    troubles.over(TROUBLE)
+  }
+
+  const tick = () =>
+    trim().catch((error) => {
+      if (isRefusal(error)) troubles.note(TROUBLE, describeFault(error))
+      else log.debug({ error }, 'the history was not trimmed; it is tried again')
+    })
+  const timer = setInterval(() => void tick(), TRIM_MS)
+  timer.unref()
+  const isOn = () => bounds() !== undefined && !isFull()
+
+  return {
+    isOn,
+    entryOf(groups) {
+      const bound = bounds()
+      if (!bound || isFull() || groups.every((records) => records.length === 0)) return undefined
+      return { payload: packHistory(groups), oldestId: String(Math.max(0, clock.now() - bound.keepMs)) }
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+/** Of one commit; the ledger counts all of them. */
+const MOST_SUPPRESSED = 200
+
+/** Queues the records of what the limits of a commit suppressed. They fail nothing. */
+export function writeSuppressed(
+  transaction: Transaction,
+  keys: Keys,
+  history: Pick<History, 'entryOf'> | undefined,
+  { limits, nowMs }: { limits: Pick<LimitOutcome, 'suppressed'> | undefined; nowMs: number },
+): void {
+  if (!history || !limits || limits.suppressed.length === 0) return
+  const some = limits.suppressed.slice(0, MOST_SUPPRESSED)
+  const entry = history.entryOf([some.map((it) => recordOfSuppressed(it, nowMs))])
+  if (entry) transaction.add('HISTORY', keys.suppressed, entry.oldestId, entry.payload)
+}
+
+async function trimStream(redis: Redis, key: string, { keepMs, maxBytes }: HistoryBounds): Promise<void> {
+  const [bytes, entries] = await Promise.all([redis.memory('USAGE', key), redis.xlen(key)])
+  if (bytes === null) return
+  const most = maxBytes / 2
+  if (bytes > most) await redis.xtrim(key, 'MAXLEN', '~', Math.floor((entries * most * TRIMMED_PART) / bytes))
+  await redis.pexpire(key, keepMs)
+}

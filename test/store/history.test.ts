@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest'
+import type { HistoryRecord } from '../../src/model/history-record.ts'
+import type { Outcome } from '../../src/sink/index.ts'
+import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/history/history-format.ts'
+import { readHistory } from '../../src/store/history/read-history.ts'
+import { limitsIn } from '../rules/limits/bed.ts'
+import { startTcpProxy } from '../servers/tcp-proxy.ts'
+import { waitFor } from '../wait-for.ts'
+import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { startRealLimits } from './real-limits-bed.ts'
+
+const WEEK = { keepMs: 604_800_000, maxBytes: 16e6 }
+
+const REFUSED: Outcome = { kind: 'rejected', reason: 'rejected', detail: 'https://user:pw@host says no' }
+
+async function collect(records: AsyncIterable<HistoryRecord>): Promise<HistoryRecord[]> {
+  const all: HistoryRecord[] = []
+  for await (const it of records) all.push(it)
+  return all
+}
+
+const said = ({ outcome, event, sinks, detail }: HistoryRecord) =>
+  [outcome, `${event.name}@${event.id.split('/')[2]}`, ...sinks, detail]
+    .filter((it) => it !== undefined)
+    .join(' ')
+
+test('what the history packs comes out as it was', () => {
+  const event = { id: 'c/u/1/MODIFIED', type: 'MODIFIED', apiVersion: 'v1', kind: 'Pod', name: 'a' } as const
+  const regarding = { kind: 'Pod', namespace: 'shop', name: 'web' }
+  const groups: HistoryRecord[][] = [
+    [
+      { outcome: 'delivered', atMs: 5, event, rule: 'r', sinks: ['s'], attempts: [{ atMs: 3, tookMs: 2 }] },
+      {
+        ...{ outcome: 'dead', atMs: 1_000, rule: 'r', sinks: ['s'], reason: 'expired', detail: 'late' },
+        event: { ...event, namespace: 'shop', reason: 'BackOff', regarding },
+        attempts: [{ atMs: 900, tookMs: 1, error: '503' }],
+        attemptCount: 12,
+        isReplay: true,
+      },
+    ],
+    [],
+    [
+      {
+        outcome: 'suppressed',
+        atMs: 7,
+        event,
+        rule: 'r',
+        sinks: ['a', 'b'],
+        attempts: [],
+        limit: 'throttle',
+      },
+    ],
+  ]
+  const payload = packHistory(groups)
+  expect(unpackHistory(payload)).toEqual(groups)
+  expect(payload.includes(nameOf('pod', 'shop', 'web'))).toBe(true)
+  expect(payload.includes(nameOfUid('u'))).toBe(true)
+  expect(unpackHistory(Buffer.from([9, 0, 0]))).toBeUndefined()
+  expect(unpackHistory(payload.subarray(0, 20))).toBeUndefined()
+})
+
+test('a delivery leaves one record, with its failed attempts, and the ledger agrees', async () => {
+  await using it = await startLaneBed()
+  const failures = new Map([
+    ['b', 2],
+    ['c', 1],
+  ])
+  const sink = scriptedSink(({ event: { name } }) => {
+    if (name === 'bad') return REFUSED
+    const left = failures.get(name) ?? 0
+    failures.set(name, left - 1)
+    return left > 0 ? DOWN : DELIVERED
+  })
+  await it.put('hook/n1', 'a@1', 'b@1', 'c@1', 'bad@1')
+  it.work({ hook: sink }, { history: WEEK }).wake(['hook/n1'])
+  await it.drained('hook')
+  const records = await collect(readHistory(it.redis, it.keys))
+  const final = records.filter(({ outcome }) => outcome !== 'failed')
+  expect(final.map(said).toSorted()).toEqual([
+    'dead bad@1 hook https://[redacted]@host says no',
+    'delivered a@1 hook',
+    'delivered b@1 hook',
+    'delivered c@1 hook',
+  ])
+  const attemptsOf = (name: string) =>
+    records.filter(({ event }) => event.name === name).flatMap(({ attempts }) => attempts)
+  expect(attemptsOf('b').filter(({ error }) => error !== undefined)).toHaveLength(2)
+  expect(attemptsOf('c').filter(({ error }) => error !== undefined)).toHaveLength(1)
+  const { delivered, dead } = (await it.ledger()).sinks['hook'] ?? {}
+  expect(final).toHaveLength(Number(delivered) + Number(dead))
+  expect(await collect(readHistory(it.redis, it.keys, { names: [nameOfUid('uid-b')] }))).toEqual(
+    records.filter(({ event }) => event.name === 'b'),
+  )
+})
+
+test('an object that fails alone leaves a record of each attempt in quarantine', async () => {
+  await using it = await startLaneBed()
+  let failures = 0
+  const sink = scriptedSink(({ event: { name } }) => (name === 'odd' && failures++ < 3 ? ODD : DELIVERED))
+  const lanes = it.work({ hook: sink }, { history: WEEK })
+  it.trickle(lanes)
+  await waitFor(() => sink.took.length > 0, { what: 'others to pass' })
+  await it.put('hook/n1', 'odd@1')
+  lanes.wake(['hook/n1'])
+  await waitFor(() => sink.took.includes('odd@1'), { what: 'the odd one to pass' })
+  const recordsOf = () => collect(readHistory(it.redis, it.keys, { names: [nameOfUid('uid-odd')] }))
+  await waitFor(async () => (await recordsOf())[0]?.outcome === 'delivered', { what: 'its last record' })
+  const records = await recordsOf()
+  expect(new Set(records.slice(1).map(({ outcome }) => outcome))).toEqual(new Set(['failed']))
+  const errors = records.flatMap(({ attempts }) => attempts).map(({ error }) => error)
+  expect(errors.filter((it) => it !== undefined)).toEqual(['500', '500', '500'])
+})
+
+test('a crash between any two deliveries: as many records as the ledger counts', async () => {
+  await using it = await startLaneBed()
+  const lanes = ['hook/n1', 'hook/n2', 'hook/n3']
+  for (const lane of lanes) await it.put(lane, ...numbered(lane.slice(5), 200))
+  const sink = scriptedSink(() => DELIVERED)
+  it.work({ hook: sink }, { history: WEEK }).wake(lanes)
+  for (const part of [100, 300]) {
+    await waitFor(() => sink.took.length > part, { what: 'some deliveries' })
+    await it.server.kill()
+    await it.server.restart()
+  }
+  await it.drained('hook')
+  const records = await collect(readHistory(it.redis, it.keys))
+  expect(records).toHaveLength(600)
+  expect(new Set(records.map(said)).size).toBe(600)
+})
+
+test('an acknowledgement whose reply is lost is recorded once', async () => {
+  await using it = await startLaneBed()
+  await using proxy = await startTcpProxy(it.server.port)
+  await it.put('hook/n1', ...numbered('a', 20))
+  proxy.cutAfter('evalsha')
+  const options = { history: WEEK, url: `redis://127.0.0.1:${proxy.port}` }
+  it.work({ hook: scriptedSink(() => DELIVERED) }, options).wake(['hook/n1'])
+  await it.drained('hook')
+  const records = await collect(readHistory(it.redis, it.keys))
+  expect(records.map(said).toSorted()).toEqual(
+    numbered('a', 20)
+      .map((name) => `delivered ${name} hook`)
+      .toSorted(),
+  )
+})
+
+test('while Redis is nearly full nothing is appended, and deliveries go on', async () => {
+  await using it = await startLaneBed()
+  let isFull = true
+  await it.put('hook/n1', 'a@1')
+  const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history: WEEK, isFull: () => isFull })
+  lanes.wake(['hook/n1'])
+  await it.drained('hook')
+  expect(await collect(readHistory(it.redis, it.keys))).toEqual([])
+  isFull = false
+  await it.put('hook/n1', 'a@2')
+  lanes.wake(['hook/n1'])
+  await it.drained('hook')
+  expect((await collect(readHistory(it.redis, it.keys))).map(said)).toEqual(['delivered a@2 hook'])
+})
+
+test('a key that another program took costs the history, and no delivery', async () => {
+  await using it = await startLaneBed()
+  await it.redis.set(it.keys.history, 'mine')
+  await it.put('hook/n1', 'a@1')
+  it.work({ hook: scriptedSink(() => DELIVERED) }, { history: WEEK }).wake(['hook/n1'])
+  await it.drained('hook')
+  expect((await it.ledger()).balanced).toBe(true)
+  expect(await it.redis.get(it.keys.history)).toBe('mine')
+})
+
+test('what limits suppress is recorded with the limit, also when its time comes later', async () => {
+  await using it = await startRealLimits([
+    { name: 'r', ...limitsIn({ throttle: { every: '1h', per: ['namespace'] } }) },
+    { name: 'last', ...limitsIn({ debounce: { quiet: '10s', atMost: '1m', per: ['namespace'] } }) },
+  ])
+  const { happen } = await it.watch()
+  await happen({ at: 0, name: 'a' })
+  await happen({ at: 1, name: 'b' })
+  await happen({ at: 2, name: 'c', rule: 'last' })
+  await happen({ at: 3, name: 'd', rule: 'last' })
+  const records = await collect(readHistory(it.reader, it.keys))
+  expect(
+    records.map(({ outcome, event, rule, sinks, limit }) => ({
+      outcome,
+      name: event.name,
+      rule,
+      sinks,
+      limit,
+    })),
+  ).toEqual([
+    { outcome: 'suppressed', name: 'c', rule: 'last', sinks: ['hook'], limit: 'debounce' },
+    { outcome: 'suppressed', name: 'b', rule: 'r', sinks: ['hook'], limit: 'throttle' },
+  ])
+  const { rules } = await it.ledger()
+  expect(records).toHaveLength(
+    (rules['r']?.suppressed.throttle ?? 0) + (rules['last']?.suppressed.debounce ?? 0),
+  )
+})
+
+test('a history beyond its bytes loses its oldest records', async () => {
+  await using it = await startLaneBed()
+  const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history: { ...WEEK, maxBytes: 100_000 } })
+  const used = async () => Number(await it.redis.memory('USAGE', it.keys.history))
+  const names = numbered('a', 3_000)
+  for (let i = 0; i < names.length; i += 100) {
+    await it.put('hook/n1', ...names.slice(i, i + 100))
+    lanes.wake(['hook/n1'])
+    await it.drained('hook')
+  }
+  await waitFor(async () => (await used()) <= 50_000, { what: 'the history to be trimmed' })
+  const kept = (await collect(readHistory(it.redis, it.keys))).map(said)
+  expect(kept).toContain('delivered a@3000 hook')
+  expect(kept).not.toContain('delivered a@1 hook')
+})
