@@ -72,10 +72,18 @@ const OURS = [
 const HeaderValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be one line of text')
 
 /** A header is the same in each request. */
-const FixedHeaderValue = HeaderValue.refine((text) => !/\{\{.*\}\}|\{%.*%\}/.test(text), {
-  message: 'is a fixed text: a template would be sent unchanged',
-  params: { hint: 'url and body may have templates' },
-})
+const FixedHeaderValue = HeaderValue.refine(
+  (text) => !hasPair(text, '{{', '}}') && !hasPair(text, '{%', '%}'),
+  {
+    message: 'is a fixed text: a template would be sent unchanged',
+    params: { hint: 'url and body may have templates' },
+  },
+)
+
+function hasPair(text: string, begin: string, end: string): boolean {
+  const at = text.indexOf(begin)
+  return at !== -1 && text.includes(end, at)
+}
 
 /** A token or key, valid in a header. */
 export const Credential = z.string().regex(/^[\x21-\x7e]+$/, 'must be one line of text without spaces')

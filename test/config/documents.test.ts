@@ -30,6 +30,7 @@ function load(text: string) {
     AUDIT_SECRET: SECRET,
     PAGERDUTY_KEY: 'key',
     SLACK_TOKEN,
+    PING_KEY: 'key',
     AUDIT_SECRET_OLD: SECRET,
     REDIS_PASSWORD: 'x',
     PORT: '9464',

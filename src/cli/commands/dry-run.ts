@@ -150,10 +150,10 @@ Examples:
 const WHY_HELP = `
 OBJECT is kind/namespace/name or kind/name, which asks for the newest event of that object, the uid of an object, or the id of an
 event. It shows what the history has (delivered, attempts, suppressed by which limit), what waits in the lanes, and dead letters.
-With a journal it shows what each rule of the configuration says of the event, and why not, as "explain" does.
+With a journal it shows the result of each rule of the configuration, with the reasons, as "explain" does.
 
 Examples:
-  kubeherald why pod/shop/web-1                        who was told, and who was not
+  kubeherald why pod/shop/web-1                        who was notified, and who was not
   kubeherald why pod/shop/web-1 --sink oncall          why did this not reach on-call?
 `
 

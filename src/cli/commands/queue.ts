@@ -71,11 +71,11 @@ Examples:
 
 const HISTORY_HELP = `
 The newest first. OBJECT is kind/namespace/name or kind/name, the uid of an object, or the id of an event; Events are found by the
-object that they are about. It reads Redis alone. "history" of the configuration says how much is kept: by default 7 days, at most 16 MB.
+object that they are about. It reads Redis alone. "history" of the configuration limits how much is kept: by default 7 days and 16 MB.
 
 Examples:
   kubeherald history                                   the last 50
-  kubeherald history deploy/shop/web                   who was told of it, when, and what was suppressed
+  kubeherald history deploy/shop/web                   who was notified of it, when, and what was suppressed
   kubeherald history --sink oncall --since 24h -o json | jq 'select(.outcome == "dead")'
 `
 

@@ -29,7 +29,7 @@ interface WhyOptions extends QueueOptions, PluginOptions, OutputOptions {
 const MOST_RECORDS = 1_000
 const MOST_LETTERS = 20_000
 
-/** Prints what became of an event, or of the newest one of an object, at each sink, and what each rule says of it. */
+/** Prints what became of an event, or of the newest one of an object, at each sink, and the result of each rule. */
 export async function why(text: string, options: WhyOptions): Promise<number> {
   const target = historyTarget(text)
   const configuration = await readDryConfiguration(options.config, options)
@@ -199,6 +199,6 @@ function lettersText(letters: readonly StoredDeadLetter[]): string {
 async function noJournal({ redis, keys }: OpenQueue, text: string): Promise<string> {
   const { oldestMs } = await journalExtent(redis, keys)
   if (oldestMs !== undefined)
-    return `\nthe journal, which begins at ${timeOf(oldestMs)}, has no such event: what rules say of the object as it is now shows "${invocation(process.env)} explain ${text}"\n`
-  return `\nwhat rules said of it is not known without a journal ("journal: { keep: 24h }"); what they say of the object as it is now shows "${invocation(process.env)} explain ${text}"\n`
+    return `\nthe journal, which begins at ${timeOf(oldestMs)}, has no such event: "${invocation(process.env)} explain ${text}" evaluates the rules for the object as it is now\n`
+  return `\nwithout a journal ("journal: { keep: 24h }") the result of each rule is not known; "${invocation(process.env)} explain ${text}" evaluates them for the object as it is now\n`
 }

@@ -44,7 +44,7 @@ export function isOf(id: string, { event }: HistoryRecord): boolean {
   return event.id === id || event.id.startsWith(`${id}/`)
 }
 
-/** Says since when there is a history, and why there may be none. */
+/** Returns since when there is a history, or why there is none. */
 export async function nothing({ redis, keys }: OpenQueue, object: string | undefined): Promise<string> {
   const { oldestMs } = await historyExtent(redis, keys)
   const of = object === undefined ? '' : ` of ${object}`

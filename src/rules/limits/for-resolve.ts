@@ -174,7 +174,7 @@ function open(
     ...rest,
     waiting: 0,
     open: {
-      sinks: pending.told.sinks,
+      sinks: emission.sinks,
       fromMs: isEmitted ? atMs : result.fromMs + AFTER_DIGEST_MS,
       ...(!isEmitted && group && { group: group.key }),
       ...(group?.order !== undefined && { order: group.order }),
@@ -191,7 +191,8 @@ function suppressPending(
   limit: LimitName,
 ): void {
   tx.counters.count(rule, 'waiting', -1)
-  if (pending) tx.suppress(rule, limit, { event: pending.told.header, sinks: pending.told.sinks })
+  const { header: event, sinks } = pending?.told ?? {}
+  if (event && sinks) tx.suppress(rule, limit, { event, sinks })
   tx.forget('own', key)
 }
 

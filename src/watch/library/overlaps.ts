@@ -10,7 +10,7 @@ interface Overlap {
 }
 
 /**
- * Returns the entries that cannot be watched beside earlier ones: of one kind all namespaces and some of them. They would be one source,
+ * Returns the entries that cannot be watched together with earlier ones: of one kind all namespaces and some of them. They would be one source,
  * which knows nothing of what the sources of the namespaces have handed over: deletions would be missed, and changes repeated.
  */
 export function overlapsOf(
