@@ -105,12 +105,17 @@ test('when Redis answers nobody each keeps what it has', async () => {
   silentMs = timing.durationMs
   const members = () => [...bed.server.leases.values()].filter((it) => purposeOf(it) === MEMBER)
   await waitFor(() => members().every((it) => wantsOf(it).size === 0), { what: 'both to say so' })
-  silentMs = 20 * timing.durationMs
   const looks = () =>
-    bed.server.requests.filter(({ method, path }) => method === 'GET' && path.endsWith('/leases'))
-  const before = looks().length
+    bed.server.requests.filter(({ method, path }) => method === 'GET' && path.endsWith('/leases')).length
+  const looked = (more: number) => {
+    const until = looks() + more
+    return waitFor(() => looks() >= until, { what: 'looks at the leases' })
+  }
+  // Each has seen that the other says so: in between lies the duration of a lease.
+  await looked(6)
+  silentMs = 20 * timing.durationMs
   const runs = [one, two].map((it) => it.runs.length)
-  await waitFor(() => looks().length >= before + 20, { what: 'looks at the leases' })
+  await looked(20)
   expect([one, two].map((it) => it.runs.length)).toEqual(runs)
   expect([running(one), running(two)]).toEqual([3, 3])
 })
