@@ -73,7 +73,7 @@ export function startPipeline(parts: PipelineParts): Pipeline {
   const logs = startLogs(parts)
   const history = startHistory({
     ...{ redis: connections.report, keys, troubles: parts.troubles, log, clock },
-    bounds: () => historyBounds(snapshots.current.config),
+    bounds: () => historyBounds(snapshots.current.config, gate.maxmemory() ?? 0),
     isFull: gate.isClosed,
   })
   const lanes = startDeliveries(parts, logs, history)
@@ -227,10 +227,14 @@ const MAX_PAUSE_MS = 300_000
 
 const HISTORY_MS = 604_800_000
 const HISTORY_BYTES = 16e6
+/** Of `maxmemory`: less than what the other bounds leave. */
+const HISTORY_SHARE = 0.04
 
-function historyBounds({ history = {} }: Config): HistoryBounds | undefined {
+/** `maxmemory` is 0 if there is no limit. */
+function historyBounds({ history = {} }: Config, maxmemory: number): HistoryBounds | undefined {
   if (history === false) return undefined
-  const { keep = HISTORY_MS, maxBytes = HISTORY_BYTES } = history
+  const most = maxmemory === 0 ? HISTORY_BYTES : Math.min(HISTORY_BYTES, maxmemory * HISTORY_SHARE)
+  const { keep = HISTORY_MS, maxBytes = most } = history
   return { keepMs: keep, maxBytes }
 }
 
