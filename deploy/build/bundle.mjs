@@ -39,8 +39,16 @@ const ON_DEMAND = [
 ]
 /** Commands that ask the cluster or Redis, and those that need not; the thread of a reload needs what these have. */
 const WITH_OTHERS = [
-  ...['queue/status', 'queue/dead-letters', 'dry-run/tail', 'dry-run/backtest', 'dry-run/explain'],
-  ...['check/check-outside', 'init/init', 'rbac/rbac', 'kinds/kinds', 'send-test/send-test'],
+  ...['queue/status', 'queue/dead-letters', 'queue/history', 'dry-run/tail', 'dry-run/backtest'],
+  ...[
+    'dry-run/explain',
+    'dry-run/why',
+    'check/check-outside',
+    'init/init',
+    'rbac/rbac',
+    'kinds/kinds',
+    'send-test/send-test',
+  ],
 ]
 const ALONE = [
   ...['check/check', 'dry-run/test', 'schema', 'import/import', 'load-config/worker-answers'],
