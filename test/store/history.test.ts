@@ -3,8 +3,9 @@ import type { HistoryRecord } from '../../src/model/history-record.ts'
 import type { Outcome } from '../../src/sink/index.ts'
 import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/history/history-format.ts'
 import { readHistory } from '../../src/store/history/read-history.ts'
+import { ACKNOWLEDGE, ackArguments, type LaneAcks } from '../../src/store/lanes/ack-script.ts'
+import { runScript } from '../../src/store/redis/script.ts'
 import { limitsIn } from '../rules/limits/bed.ts'
-import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 import { startRealLimits } from './real-limits-bed.ts'
@@ -128,20 +129,29 @@ test('a crash between any two deliveries: as many records as the ledger counts',
   expect(new Set(records.map(said)).size).toBe(600)
 })
 
-test('an acknowledgement whose reply is lost is recorded once', async () => {
+test('an acknowledgement that is sent twice is recorded once, and not at all for a lane of another worker', async () => {
   await using it = await startLaneBed()
-  await using proxy = await startTcpProxy(it.server.port)
-  await it.put('hook/n1', ...numbered('a', 20))
-  proxy.cutAfter('evalsha')
-  const options = { history: WEEK, url: `redis://127.0.0.1:${proxy.port}` }
-  it.work({ hook: scriptedSink(() => DELIVERED) }, options).wake(['hook/n1'])
-  await it.drained('hook')
-  const records = await collect(readHistory(it.redis, it.keys))
-  expect(records.map(said).toSorted()).toEqual(
-    numbered('a', 20)
-      .map((name) => `delivered ${name} hook`)
-      .toSorted(),
-  )
+  const lanes = ['hook/n0', 'hook/n1', 'hook/n2']
+  const acks: LaneAcks[] = []
+  const groups: HistoryRecord[][] = []
+  for (const [i, lane] of lanes.entries()) {
+    await it.redis.hset(it.keys.slots, `hook/${i}`, lane === 'hook/n2' ? 'theirs' : 'mine')
+    // One entry of two deliveries goes the longer way through the script.
+    const names = lane === 'hook/n1' ? ['b@1', 'b@2'] : [`a${i}@1`]
+    await it.put(lane, ...names)
+    const [[entryId = ''] = []] = await it.redis.xrange(it.keys.lane(lane), '-', '+')
+    const places = names.map((_, place) => place)
+    acks.push({ lane, token: 'mine', acks: [{ entryId, count: names.length, places }] })
+    const event = { type: 'MODIFIED', apiVersion: 'v1', kind: 'Pod', name: lane } as const
+    const base = { outcome: 'delivered', atMs: 1_000 + i, rule: 'r', sinks: ['hook'], attempts: [] } as const
+    groups.push(names.map((name) => ({ ...base, event: { ...event, id: `c/u/${name}/MODIFIED` } })))
+  }
+  const entry = { payload: packHistory(groups), oldestId: '0' }
+  const { names, args } = ackArguments(it.keys, acks, entry)
+  for (let time = 0; time < 2; time++) await runScript(it.redis, ACKNOWLEDGE, names, args)
+  const ids = (await collect(readHistory(it.redis, it.keys))).map(({ event }) => event.id)
+  expect(ids.toSorted()).toEqual(['c/u/a0@1/MODIFIED', 'c/u/b@1/MODIFIED', 'c/u/b@2/MODIFIED'])
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 3, pending: 1 })
 })
 
 test('while Redis is nearly full nothing is appended, and deliveries go on', async () => {
