@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Attempt, HistoryEvent, HistoryRecord } from '../../model/history-record.ts'
 
@@ -23,8 +22,13 @@ export function nameOfUid(uid: string): Buffer {
   return hashOf(uid)
 }
 
+/** FNV-1a of 32 bits, over UTF-16 units: a cryptographic hash takes ten times as long, and half the time of a record. */
 function hashOf(text: string): Buffer {
-  return createHash('sha1').update(text).digest().subarray(0, NAME_BYTES)
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  const name = Buffer.allocUnsafe(NAME_BYTES)
+  name.writeInt32BE(hash)
+  return name
 }
 
 /** Packs records in groups, such as those of the lanes that one script acknowledges. */
