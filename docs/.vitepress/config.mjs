@@ -3,12 +3,16 @@ import { defineConfig } from 'vitepress'
 import { HOME, NAVIGATION, SIDEBAR } from './navigation.mjs'
 import { otherMarkdown, ROOT, rewriteLinks, sitePath } from './pages.mjs'
 
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#3451b2"/><path d="M10 7v18M22 8 11 17l11 8" fill="none" stroke="#fff" stroke-width="4"/></svg>'
+
 export default defineConfig({
   title: 'kubeherald',
   description:
     'Forwards Kubernetes changes and Events to Slack, Kafka, webhooks and log stores, without losing any.',
   lang: 'en',
   base: process.env.DOCS_BASE ?? '/',
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
   srcDir: ROOT,
   srcExclude: otherMarkdown(),
   rewrites: sitePath,
@@ -18,6 +22,7 @@ export default defineConfig({
     config(md) {
       rewriteLinks(md)
       escapeTemplates(md)
+      keepOptionsWhole(md)
     },
     anchor: { slugify: anchorOfGitHub },
   },
@@ -60,4 +65,11 @@ function escapeTemplates({ renderer: { rules } }) {
     const render = rules[name]
     rules[name] = (...args) => render(...args).replaceAll('{{', '&#123;&#123;')
   }
+}
+
+/** A browser breaks a line after a hyphen, also between those of `--config`. */
+function keepOptionsWhole({ renderer: { rules } }) {
+  const render = rules.code_inline
+  rules.code_inline = (...args) =>
+    render(...args).replace(/(?<=[>\s,(])--?[a-z][\w-]*/gi, '<span class="option">$&</span>')
 }

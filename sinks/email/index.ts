@@ -1,4 +1,4 @@
-import { defineSink, TemplateFault } from '../../src/sink/index.ts'
+import { defineSink, groupByOf, TemplateFault } from '../../src/sink/index.ts'
 import { addressesOf, checkRoute, EmailConfig, EmailRoute, recipientsOf, targetOf } from './config.ts'
 import { subjectOf, writeMail } from './format.ts'
 import { inCode, inHtml } from './html.ts'
@@ -22,9 +22,10 @@ export default defineSink<EmailConfig, EmailRoute>({
     const { text } = writeMail(message)
     const subject = subjectOf(message, config.subject)
     const { to, cc } = found.recipients
+    const groupBy = groupByOf(message, config.groupBy)
     const textOf = (list: typeof to) => list.map(({ address }) => address).join(', ')
     return {
-      options: { to: textOf(to), cc: textOf(cc), subject },
+      options: { to: textOf(to), cc: textOf(cc), subject, ...(groupBy !== undefined && { groupBy }) },
       target: `mail to ${addressesOf(found.recipients).join(', ')}`,
       body: `Subject: ${subject}\n\n${text}`,
     }

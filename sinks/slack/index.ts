@@ -1,6 +1,7 @@
 import {
   createMask,
   defineSink,
+  groupByOf,
   type Health,
   type SchemaIssue,
   type SinkContext,
@@ -48,9 +49,12 @@ export default defineSink<SlackConfig, SlackRoute>({
     const channel = channelOf(message, config)
     if (typeof channel !== 'string')
       throw new TemplateFault('detail' in channel ? channel.detail : channel.kind)
-    return config.url
-      ? { target: 'the channel of its webhook' }
-      : { target: spelled(channel), options: { channel: spelled(channel) } }
+    if (config.url) return { target: 'the channel of its webhook' }
+    const groupBy = groupByOf(message, config.groupBy)
+    return {
+      target: spelled(channel),
+      options: { channel: spelled(channel), ...(groupBy !== undefined && { groupBy }) },
+    }
   },
   lane(subject, config) {
     try {

@@ -69,6 +69,7 @@ function typeOf(
         // Chat services have a secret in the path.
         ...(!preset && url && !url.template && { path: shownPath(url.base) }),
         body: mask(previewOf(message, options).body.toString()),
+        ...(options.index && { options: { index: options.index.render(message).trim() } }),
       }
     },
     open,
@@ -197,8 +198,9 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
 
   /** What became of the events is unknown. */
   function unreadable({ body }: Reply): Outcome {
+    const said = body.slice(0, 200)
     const detail = mask(
-      `the answer has no outcome for each event; is url that of the service? ${body.slice(0, 200)}`,
+      `the answer has no outcome for each event; is url that of the service? ${said}`.trimEnd(),
     )
     return { kind: 'retry', reason: 'server-error', detail, scope: 'sink', ambiguous: true }
   }

@@ -69,6 +69,7 @@ export const PROBLEM_CODES = {
   'duplicate-rule-name': 'Two rules have the same name.',
   'unreachable-rule': 'Earlier rules drop, or stop with `continue: false`, all events that a rule matches.',
   'shadowed-rule': 'Earlier rules send all events that a rule matches to the same sinks.',
+  'shadowed-sink': 'Earlier rules send all events that a rule matches to some of its sinks.',
   'invalid-test': 'A case under `tests` cannot be run.',
 } as const
 

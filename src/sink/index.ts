@@ -83,6 +83,6 @@ export {
   templateText,
   templateTree,
 } from './template/template.ts'
-export { endsThread, fromStore, StoreFault, threadGroupOf } from './threads.ts'
+export { endsThread, fromStore, groupByOf, StoreFault, threadGroupOf } from './threads.ts'
 export { type TlsOptions, tlsOptions } from './tls-options.ts'
 export { type ClientCredentials, createTokenSource, type TokenSource } from './token-source.ts'

@@ -20,13 +20,21 @@ export function threadGroupOf(
   message: Message<{ groupBy?: Template | undefined }>,
   groupBy: Template | undefined,
 ): string {
-  const text = (message.route?.groupBy ?? groupBy)?.render(message).trim()
-  if (text) return `by:${text}`
+  const text = groupByOf(message, groupBy)
+  if (text !== undefined) return `by:${text}`
   const { notice } = message
   if (notice?.kind === 'digest')
     return `digest:${[message.event.cluster, message.rule, JSON.stringify(notice.by)].join('/')}`
   const { kind, namespace = '', name } = message.summary.about
   return [message.event.cluster, kind, namespace, name].join('/')
+}
+
+/** Returns the text of the rule's or the sink's groupBy; undefined where there is none, or its text is empty. */
+export function groupByOf(
+  message: Message<{ groupBy?: Template | undefined }>,
+  groupBy: Template | undefined,
+): string | undefined {
+  return (message.route?.groupBy ?? groupBy)?.render(message).trim() || undefined
 }
 
 /** Returns whether the thread ends: the problem is resolved or the object deleted. The expiry of an Event does not end it. */

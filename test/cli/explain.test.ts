@@ -136,6 +136,29 @@ test('explain shows that a limit holds the second one back', async () => {
   expect(second).toContain('⏸ crash-loops matches, and its throttle holds this one back')
 })
 
+test('explain for one sink announces nothing where the rule has nothing for it', async () => {
+  using desk = openProofDesk()
+  const { stdout } = await explained(desk, `${BACK_OFF}---\n${BACK_OFF}`, '--sink', 'audit')
+  const second = stdout.split(/^(?=Event shop\/web-1)/m)[1] ?? ''
+  expect(second).toMatch(/held back by throttle$/m)
+  expect(second).toMatch(/nothing .*audit$/m)
+  expect(second).not.toMatch(/:$/m)
+})
+
+test('explain for one sink shows the request to a service as it is sent', async () => {
+  using desk = openProofDesk({
+    'logs.yaml': `watch: [Event]
+sinks:
+  logs: { type: elasticsearch, url: "https://search.example.com", index: 'k8s-{{ namespace }}', body: { why: "{{ event.reason }}" } }
+rules: [{ name: all, to: logs }]
+`,
+  })
+  const { stdout } = await explained(desk, BACK_OFF, '-c', 'logs.yaml', '--sink', 'logs')
+  expect(stdout).toContain('"_index": "k8s-shop"')
+  expect(stdout).toContain('"why": "BackOff"')
+  expect(stdout).not.toContain('is crash-looping')
+})
+
 test.each([
   ['a frame of a watch', `{"type":"DELETED","object":${deployment('nginx:1')}}`],
   ['a List', `{"kind":"List","items":[${deployment('nginx:1')}]}`],

@@ -101,6 +101,8 @@ test('of an object that it does not know, history says since when it goes back',
   const none = await runHere(it.desk, 'history', 'deploy/shop/web')
   expect(none).toMatchObject({ code: 0 })
   expect(none.stdout).toContain('2026-11-26 04:00:00 UTC')
+  const filtered = await runHere(it.desk, 'history', 'pod/shop/web', '--sink', 'other', '--rule', 'crash')
+  expect(filtered.stdout).toMatch(/pod\/shop\/web.*crash.*other/)
   await it.redis.del(it.keys.history, it.keys.suppressed)
   expect((await runHere(it.desk, 'history')).stdout).toContain('history: false')
   const wrong = await runHere(it.desk, 'history', 'web')

@@ -139,9 +139,9 @@ test('options of deliveries are compared after their templates are filled in', a
   const { tests } = JSON.parse(stdout)
   expect(tests.map((it: { passed: boolean }) => it.passed)).toEqual([true, true, false])
   expect(tests[2].mismatches).toMatchObject([
-    { key: 'to.chat.channel', expected: '#team-shop', got: '#ops', place: 'options.yaml:20:49' },
-    { key: 'to.bus.topic', got: 'k8s.event', place: 'options.yaml:20:79' },
-    { key: 'to.bus.acks', got: expect.stringContaining('topic, key'), place: 'options.yaml:20:94' },
+    { key: 'to.chat.channel', expected: '#team-shop', got: '#ops', place: 'options.yaml:21:49' },
+    { key: 'to.bus.topic', got: 'k8s.event', place: 'options.yaml:21:79' },
+    { key: 'to.bus.acks', got: expect.stringContaining('topic, key'), place: 'options.yaml:21:94' },
   ])
   expect(code).toBe(1)
 })
@@ -151,21 +151,22 @@ watch: [Event]
 sinks:
   chat: { type: slack, token: "\${env:T}", channel: "#ops", allowChannels: ["#team-*"], fallbackChannel: "#ops" }
   bus: { type: kafka, brokers: ["k:9092"], topic: "k8s.{{ kind | downcase }}" }
+  logs: { type: elasticsearch, url: "https://search.example.com", index: "k8s-{{ namespace }}" }
   mail: { type: email, host: smtp.example.com, from: k8s@example.com, to: [a@example.com, b@example.com] }
 rules:
   - name: all
-    to: [chat: { channel: '#team-{{ event.regarding.labels["team"] }}' }, bus, mail: { subject: "{{ event.reason }}" }]
+    to: [chat: { channel: '#team-{{ event.regarding.labels["team"] }}', groupBy: "{{ namespace }}" }, bus, logs, mail: { subject: "{{ event.reason }}", groupBy: all }]
 tests:
   - name: a pod of a team
     given: &event { kind: Event, reason: BackOff, involvedObject: { kind: Pod, name: a } }
     surroundings: [{ kind: Pod, name: a, labels: { team: shop } }]
-    expect: { to: [chat: { channel: "#team-shop" }, bus: { topic: [k8s.pod, k8s.event] }, mail: { to: "a@*, b@*", subject: BackOff }] }
+    expect: { to: [chat: { channel: "#team-shop", groupBy: default }, bus: { topic: [k8s.pod, k8s.event] }, logs: { index: k8s-default }, mail: { to: "a@*, b@*", subject: BackOff, groupBy: all }] }
   - name: a channel that the template may not choose
     given: *event
-    expect: { rule: all, to: { chat: { channel: "#ops" }, bus: , mail: } }
+    expect: { rule: all, to: { chat: { channel: "#ops" }, bus: , logs: , mail: } }
   - name: others
     given: *event
-    expect: { rule: all, to: { chat: { channel: "#team-shop" }, bus: { topic: k8s.pod, acks: all }, mail: } }
+    expect: { rule: all, to: { chat: { channel: "#team-shop" }, bus: { topic: k8s.pod, acks: all }, logs: , mail: } }
 `
 
 const BAD = `

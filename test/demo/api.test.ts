@@ -3,6 +3,7 @@ import { resourceOf } from '../../src/demo/api/request.ts'
 import { serveApi } from '../../src/demo/api/server.ts'
 import { createStore, type Store } from '../../src/demo/api/store.ts'
 import { configMap, database } from '../../src/demo/manifests/cluster.ts'
+import { pod, withContainer } from '../../src/demo/manifests/workload.ts'
 import { chanceOf } from '../../src/demo/objects.ts'
 import { waitFor } from '../wait-for.ts'
 import { get, START_MS, seeded, watch } from './parts.ts'
@@ -233,6 +234,26 @@ test('answers a read of one object, and says so when it is not there', async () 
     status: 404,
     body: { kind: 'Status', message: 'configmaps "nope" not found', reason: 'NotFound' },
   })
+})
+
+test('has a log of a container, of its run before as well', async () => {
+  await using api = await startApi()
+  const spec = { containers: [{ name: 'web', image: 'registry.example.com/shop/web:1.4' }] }
+  const template = { metadata: { labels: {} }, spec }
+  const web = pod({ name: 'web-1', namespace: 'shop', template, ownerReferences: [] })
+  const at = '2026-11-21T08:00:00Z'
+  const state = { running: { startedAt: at } }
+  const path = `${api.url}/api/v1/namespaces/shop/pods/web-1/log`
+  expect(await get(path)).toMatchObject({ status: 404, body: { reason: 'NotFound' } })
+  api.store.put(withContainer(web, { state, lastState: {} }))
+  expect(await get(`${path}?container=web&previous=true`)).toMatchObject({
+    ...{ status: 400, body: { message: expect.stringContaining('previous terminated container') } },
+  })
+  const terminated = { exitCode: 1, reason: 'Error', startedAt: at, finishedAt: at }
+  api.store.put(withContainer(web, { state, lastState: { terminated } }))
+  expect((await get(`${path}?container=web&previous=true`)).body).toMatch(/^starting web:1.4\n(.*\n)*fatal/)
+  expect((await get(`${path}?tailLines=1`)).body).toBe('ready')
+  expect((await get(`${path}?container=nope`)).status).toBe(400)
 })
 
 test('survives a request line that is no path', async () => {

@@ -45,6 +45,8 @@ const QUESTIONS: [path: string, accept?: string][] = [
   ['/api/v1/configmaps?watch=true&timeoutSeconds=1&resourceVersion=999999999'],
   ['/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nope.example.com'],
   ['/api/v1/namespaces/kube-system'],
+  ['/api/v1/namespaces/default/pods/nope/log'],
+  ['/api/v1/namespaces/default/configmaps/nope/log'],
   ['/readyz'],
 ]
 

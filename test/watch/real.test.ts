@@ -129,9 +129,11 @@ test('under writes the index does not differ from the cluster, and what is chang
   await waitFor(async () => (await next()) === 3, {
     what: 'the entry that is too much, and the outdated one',
   })
+  await it.reader.hdel(index as string, ...names.slice(10, 40).map(uidOf))
+  await waitFor(async () => (await next()) === 33, { what: 'the count of more than the log names' })
   expect(
     (await it.metrics.registry.getSingleMetric('kubeherald_watch_index_differences')?.get())?.values,
-  ).toMatchObject([{ value: 3 }])
+  ).toMatchObject([{ value: 33 }])
 })
 
 test('cases 19, 24: an older server is listed in pages; when etcd forgets the state between two, the whole is listed and compared', async () => {

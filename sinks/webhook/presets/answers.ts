@@ -32,7 +32,7 @@ export function outcomeOfCode({ status, body }: Reply, codes: AnswerCodes): Outc
 
 /** A proxy or a login page in between answers 200, too. */
 function noResult(body: string): Outcome {
-  const detail = `the answer has no result; is url that of the service? ${body.slice(0, 200)}`
+  const detail = `the answer has no result; is url that of the service? ${body.slice(0, 200)}`.trimEnd()
   return { kind: 'retry', reason: 'server-error', detail, scope: 'sink', ambiguous: true }
 }
 

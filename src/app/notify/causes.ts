@@ -86,8 +86,11 @@ function sinkCause({ sink, lastError = 'no reason is known' }: SinkStatus): Caus
 }
 
 function deadLetterCause([sink, count]: readonly [string, number]): Cause {
-  const some = count === 1 ? '1 delivery' : `${count.toLocaleString('en')} deliveries`
-  const message = `${some} to ${sink} became dead letters: kubeherald dead-letters list`
+  const became =
+    count === 1
+      ? `1 delivery to ${sink} became a dead letter`
+      : `${count.toLocaleString('en')} deliveries to ${sink} became dead letters`
+  const message = `${became}: kubeherald dead-letters list`
   return { on: 'dead-letter', subject: sink, reason: 'DeadLetters', message }
 }
 

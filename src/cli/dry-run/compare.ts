@@ -96,7 +96,7 @@ class Tally {
     const counts = this.#counts.get(key) ?? { sink, rule, before: 0, after: 0 }
     counts[side]++
     this.#counts.set(key, counts)
-    const { target, lines, fault } = previewLines(run, message, sink, true)
+    const { target, lines, fault } = previewLines(run, message, sink, 'whole')
     const title = fault === undefined ? titleOf(message) : `cannot be rendered: ${fault}`
     const line = { sink, rule, atMs, title, hash: hashOf([target, lines, fault]) }
     this.#pair(side, JSON.stringify([sink, notice?.kind, notice ? event.uid : event.id]), line)

@@ -181,12 +181,15 @@ function resultLines(
 ): string[] {
   const limits = result.outcome === 'dropped' ? [] : limitTexts(config)
   const lines = limits.map(({ name, text }) => `  ${paint('info', `limit ${name}`)}  ${text}`)
+  const shown = messages.filter(({ sink }) => onlySink === undefined || onlySink === sink)
   const reason = REASONS[result.outcome]?.(result, config.to ?? [])
-  if (reason) lines.push(`  ${paint('warn', reason)}`)
+  const announced = shown.length > 0 && ANNOUNCED[result.outcome]?.(result)
+  if (reason) lines.push(`  ${paint('warn', announced ? `${reason}; ${announced}:` : reason)}`)
+  if (messages.length > 0 && shown.length === 0)
+    lines.push(`  ${paint('dim', `nothing of it is for ${onlySink}`)}`)
   let last = { sink: '', text: '' }
-  for (const { sink, type, message } of messages) {
-    if (onlySink !== undefined && onlySink !== sink) continue
-    const preview = previewLines(run, message, sink, onlySink === sink)
+  for (const { sink, type, message } of shown) {
+    const preview = previewLines(run, message, sink, onlySink === sink ? 'exact' : 'short')
     const { target, fault } = preview
     const arrow = result.outcome === 'sent' ? '→' : '⇢'
     const destination = paint('dim', `${type}${target ? `, ${target}` : ''}`)
@@ -202,19 +205,26 @@ function resultLines(
 }
 
 const REASONS: Partial<Record<RuleResult['outcome'], (it: RuleResult, to: readonly string[]) => string>> = {
-  suppressed: ({ limit }) => `held back by ${limit}; what it would send else:`,
+  suppressed: ({ limit }) => `held back by ${limit}`,
   waiting: ({ limit }) =>
     limit === 'for'
-      ? 'waits until it has lasted so long; then it sends:'
+      ? 'waits until it has lasted so long'
       : limit === 'debounce'
-        ? 'waits until nothing newer comes; then it sends:'
-        : 'waits for its digest; by itself it would send:',
-  digested: () => 'sent in a digest with others; by itself it would send:',
+        ? 'waits until nothing newer comes'
+        : 'waits for its digest',
+  digested: () => 'sent in a digest with others',
   dropped: () => 'dropped: no rule below sees it',
   taken: (_, to) =>
     to.length === 0
       ? 'sends nothing: it names no sink'
       : `sends nothing: rules above have taken ${to.join(', ')}`,
+}
+
+/** What the messages below a reason are. */
+const ANNOUNCED: Partial<Record<RuleResult['outcome'], (it: RuleResult) => string>> = {
+  suppressed: () => 'without the limit it sends',
+  waiting: ({ limit }) => (limit === 'group' ? 'by itself it would send' : 'then it sends'),
+  digested: () => 'by itself it would send',
 }
 
 function hiddenLines(hidden: readonly ExplainedRule[], { paint }: ExplainTextOptions): string[] {

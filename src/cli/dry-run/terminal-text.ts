@@ -86,13 +86,18 @@ function hasLiteralUrl({ written }: Config, sink: string): boolean {
   return typeof url === 'string' && !url.includes('${')
 }
 
-/** `whole` shows the full body of sinks for programs. */
-export function previewLines(run: DryRun, message: Message, sink: string, whole = false): PreviewLines {
+/**
+ * `short` and `whole`: the readable content where the sink shows one, else the begin of the body, or all of it. `exact`: the body that
+ * the sink sends, where its type has one.
+ */
+type Detail = 'short' | 'whole' | 'exact'
+
+export function previewLines(run: DryRun, message: Message, sink: string, detail: Detail): PreviewLines {
   const { choices } = run.snapshot
   try {
     const { target = '', body } = shownPreview(run, message, sink)
-    const isReadable = choices.showsChanges(sink) || body === undefined
-    const lines = isReadable ? contentLines(message.content) : bodyLines(body, whole)
+    const isReadable = body === undefined || (detail !== 'exact' && choices.showsChanges(sink))
+    const lines = isReadable ? contentLines(message.content) : bodyLines(body, detail !== 'short')
     return { target: printable(target), lines }
   } catch (error) {
     const fault = printable(error instanceof Error ? error.message : String(error))
@@ -107,11 +112,12 @@ function bodyLines(body: string, whole: boolean): string[] {
   return [line.length > MAX_BODY ? `${line.slice(0, MAX_BODY)}… (${Buffer.byteLength(text)} bytes)` : line]
 }
 
+/** Of one JSON document, or of one on each line. */
 function indentedJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2)
   } catch {
-    return text
+    return text.includes('\n') ? text.split('\n').map(indentedJson).join('\n') : text
   }
 }
 

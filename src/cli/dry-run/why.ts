@@ -78,7 +78,8 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
     return 0
   }
   const paint = outputPaint()
-  if (shown.length === 0 && waiting.length === 0 && letters.length === 0) print(await nothing(queue, text))
+  if (shown.length === 0 && waiting.length === 0 && letters.length === 0)
+    print(await nothing(queue, text, options))
   print(historyText(shown, paint))
   print(waitingText(waiting, isComplete))
   print(lettersText(letters))

@@ -34,7 +34,7 @@ export async function history(object: string | undefined, options: HistoryOption
   }
   const { output } = options
   if (output !== 'table') process.stdout.write(records.map((it) => recordText(it, output)).join(''))
-  else process.stdout.write(records.length === 0 ? await nothing(queue, object) : asTable(records))
+  else process.stdout.write(records.length === 0 ? await nothing(queue, object, options) : asTable(records))
   if (isMore) note(`note: there is more (--limit, --since)\n`)
   return 0
 }
@@ -45,9 +45,14 @@ export function isOf(id: string, { event }: HistoryRecord): boolean {
 }
 
 /** Returns since when there is a history, or why there is none. */
-export async function nothing({ redis, keys }: OpenQueue, object: string | undefined): Promise<string> {
+export async function nothing(
+  { redis, keys }: OpenQueue,
+  object: string | undefined,
+  { sink, rule }: { sink?: string; rule?: string },
+): Promise<string> {
   const { oldestMs } = await historyExtent(redis, keys)
-  const of = object === undefined ? '' : ` of ${object}`
+  const asked = [object && ` of ${object}`, rule && ` by the rule ${rule}`, sink && ` for the sink ${sink}`]
+  const of = asked.filter(Boolean).join('')
   if (oldestMs === undefined)
     return 'there is no history: nothing was delivered since it is kept, or the configuration has "history: false"\n'
   return `nothing${of} was delivered, given up or suppressed since ${timeOf(oldestMs)}, when the history begins\n`

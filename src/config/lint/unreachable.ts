@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { LIMIT_KEYS } from '../../rules/limits/schema.ts'
 import { isSubsumedBy } from '../../rules/when.ts'
 import type { ConfigDocument } from '../document.ts'
@@ -23,12 +24,12 @@ export function checkUnreachable({ rules }: Draft, document: ConfigDocument): Pr
     }
     const isComparable = isClear(rule)
     const above = isComparable
-      ? covering.filter((it) => compared++ < MAX_COMPARED && isSubsumedBy(rule.when, it.when))
+      ? covering.filter((it) => compared++ < MAX_COMPARED && matchesAllOf(it, rule))
       : []
     const found = isComparable ? coveredBy(rule, above, document) : []
     // A rule that is covered leaves no more to others than the rules above it do.
     const adds = found.length === 0 || rule.drop === true || rule.continue === false
-    if (adds && asksOnlyWhen(rule) && (isComparable || dropsAll(rule))) covering.push(rule)
+    if (adds && (isComparable || dropsAll(rule))) covering.push(rule)
     return [...problems, ...found]
   })
 }
@@ -55,33 +56,51 @@ function coveredBy(rule: RuleDraft, above: readonly RuleDraft[], document: Confi
     return [document.problem('unreachable-rule', path, message, placing)]
   }
   const { to = [] } = rule
-  const senders = to.map((sink) => above.find((it) => it.to?.includes(sink)))
-  const known = [...new Set(senders.filter((it) => it !== undefined))]
-  if (known.length === 0 || senders.includes(undefined)) return []
-  const names = known.map(titleOf).join(' and ')
-  const verb = known.length === 1 ? 'sends' : 'send'
-  const sinks = to.map((sink) => `"${sink}"`).join(' and ')
-  const message = `this rule sends nothing: ${names} ${verb} the same to ${sinks}`
-  const hint = 'one event reaches one sink once, by the first rule: move this rule above, or leave it out'
-  return [document.problem('shadowed-rule', path, message, { hint, severity: 'warning' })]
+  const taken = to.flatMap((sink) => {
+    const sender = above.find((it) => it.to?.includes(sink))
+    return sender ? [{ sink, sender }] : []
+  })
+  if (taken.length === 0) return []
+  const senders = [...new Set(taken.map(({ sender }) => sender))]
+  const names = senders.map(titleOf).join(' and ')
+  const verb = senders.length === 1 ? 'sends' : 'send'
+  const sinks = taken.map(({ sink }) => `"${sink}"`).join(' and ')
+  const once = 'one event reaches one sink once, by the first rule'
+  if (taken.length === to.length) {
+    const message = `this rule sends nothing: ${names} ${verb} the same to ${sinks}`
+    const hint = `${once}: move this rule above, or leave it out`
+    return [document.problem('shadowed-rule', path, message, { hint, severity: 'warning' })]
+  }
+  const message = `this rule sends nothing to ${sinks}: ${names} ${verb} the same there`
+  const hint = `${once}: move this rule above, or define a second sink`
+  return [document.problem('shadowed-sink', [...path, 'to'], message, { hint, severity: 'warning' })]
+}
+
+/** Whether a rule above matches all that this one matches: by `when`, and by equal further conditions. */
+function matchesAllOf(above: RuleDraft, rule: RuleDraft): boolean {
+  if (!isSubsumedBy(rule.when, above.when)) return false
+  const own = furtherConditions(rule)
+  return Object.entries(furtherConditions(above)).every(([key, value]) => isDeepStrictEqual(value, own[key]))
+}
+
+/** The conditions besides `when`, without `for`, which is a limit also where it is within `condition`. */
+function furtherConditions({ condition, ...rule }: RuleDraft): Record<string, unknown> {
+  const others = Object.entries(rule).filter(([key, value]) => !NO_CONDITIONS.has(key) && value !== undefined)
+  const { for: _, ...transition } = condition ?? {}
+  return { ...Object.fromEntries(others), ...(condition && { condition: transition }) }
 }
 
 function dropsAll(rule: RuleDraft): boolean {
-  const { complete, drop, when } = rule
-  return complete && drop === true && asksOnlyWhen(rule) && Object.keys(when).length === 0
+  if (!rule.complete || rule.drop !== true) return false
+  return Object.keys({ ...rule.when, ...furtherConditions(rule) }).length === 0
 }
 
 /** Keys of a rule that do not decide which events it matches; limits suppress events that it has matched. */
 const NO_CONDITIONS: ReadonlySet<string> = new Set([
   ...['index', 'complete', 'sound', 'faults', 'name', 'when', 'drop', 'to', 'continue'],
-  ...['message', 'severity', 'labels'],
+  ...['message', 'severity', 'labels', 'logs'],
   ...LIMIT_KEYS,
 ])
-
-/** With other conditions than `when`, nothing is certain. */
-function asksOnlyWhen(rule: RuleDraft): boolean {
-  return Object.keys(rule).every((key) => NO_CONDITIONS.has(key))
-}
 
 /** Returns whether all of the rule was understood, and it either sends or drops. */
 function isClear({ complete, when, sound, drop, to }: RuleDraft): boolean {

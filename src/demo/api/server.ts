@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { KubeObject } from '../objects.ts'
+import type { Pod } from '../manifests/workload.ts'
+import type { KubeObject, Stored } from '../objects.ts'
+import { podLog } from './pod-log.ts'
 import {
   apiVersionOf,
   badRequest,
@@ -73,6 +75,8 @@ function respond(store: Store, request: IncomingMessage, response: ServerRespons
       return sendJson(response, 200, discoveryOf(target.path), DISCOVERY_TYPE)
     case 'object':
       return sendJson(response, 200, show(read(store, target), formOf(accept)))
+    case 'log':
+      return sendText(response, 200, podLog(read(store, target) as Stored<Pod>, url.searchParams))
     case 'collection':
       return respondCollection(store, target, accept, url.searchParams, response)
   }
@@ -85,7 +89,7 @@ const VERSION = {
   platform: `${process.platform}/${process.arch}`,
 }
 
-function read(store: Store, { resource, namespace, name }: Extract<Target, { kind: 'object' }>) {
+function read(store: Store, { resource, namespace, name }: Extract<Target, { kind: 'object' | 'log' }>) {
   const metadata = { name, ...(resource.namespaced && { namespace }) }
   const object = store.get<KubeObject>({ apiVersion: apiVersionOf(resource), kind: resource.kind, metadata })
   if (object) return object
@@ -187,7 +191,7 @@ type Target =
   | { kind: 'version' }
   | { kind: 'health' }
   | { kind: 'collection'; resource: ServedResource; namespace: string }
-  | { kind: 'object'; resource: ServedResource; namespace: string; name: string }
+  | { kind: 'object' | 'log'; resource: ServedResource; namespace: string; name: string }
 
 /** Reads a path; undefined for one that no part of an API server answers. Throws Refusal for an unknown resource. */
 function targetOf(pathname: string): Target | undefined {
@@ -212,12 +216,13 @@ function resourceTarget(group: string, [version, ...parts]: readonly string[]): 
   // `/namespaces/shop` is an object, `/namespaces/shop/pods` a collection.
   const scoped = parts[0] === 'namespaces' && parts.length > 2
   const namespace = scoped ? (parts[1] ?? '') : ''
-  const [plural, name, ...rest] = scoped ? parts.slice(2) : parts
+  const [plural, name, subresource, ...rest] = scoped ? parts.slice(2) : parts
   const resource = scoped ? find(plural, true) : find(plural)
-  if (!resource || rest.length > 0) throw unknownResource()
+  const isLog = subresource === 'log' && resource?.kind === 'Pod'
+  if (!resource || (subresource !== undefined && !isLog) || rest.length > 0) throw unknownResource()
   if (name === undefined) return { kind: 'collection', resource, namespace }
   if (resource.namespaced && !scoped) throw unknownResource()
-  return { kind: 'object', resource, namespace, name }
+  return { kind: isLog ? 'log' : 'object', resource, namespace, name }
 }
 
 function unknownResource(): Refusal {

@@ -7,7 +7,8 @@ export function summarizeOwnReport({ event }: SummaryInput, notice: SummaryInput
   const kubeEvent = event.event
   const [name, message] = [text(kubeEvent, 'regarding', 'name'), text(kubeEvent, 'message')]
   const isFailure = text(kubeEvent, 'type') === 'Warning'
-  const title = `kubeherald: ${message.slice(0, 1).toLowerCase()}${clause(message.slice(1), MAX_TITLE)}`
+  const report = clause(message, MAX_TITLE)
+  const title = `kubeherald: ${report.slice(0, 1).toLowerCase()}${report.slice(1)}`
   const severity = notice?.kind === 'resolved' ? 'resolved' : isFailure ? 'error' : 'info'
   return finish(
     { apiVersion: '', kind: 'Kubeherald', namespace: event.namespace ?? '', name },

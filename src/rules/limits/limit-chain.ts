@@ -37,7 +37,8 @@ export function applyLimitChain(
       : emitNow(tx, name, emission, atMs)
   if (resolveAfter && keys.quiet !== undefined && tx.hasCapacity(name, keys.quiet)) {
     const order = orderOf(result, resolveAfter, group)
-    openResolveAfter(tx, { ...plan, resolveAfter }, keys.quiet, { emission, atMs, order })
+    const throttleKey = throttlesIncident(plan, emission) ? keys.throttle : undefined
+    openResolveAfter(tx, { ...plan, resolveAfter }, keys.quiet, { emission, atMs, order, throttleKey })
   }
   return result
 }
@@ -56,6 +57,18 @@ function orderOf(
 ): string | undefined {
   const isSame = group !== undefined && String(resolveAfter.per) === String(group.by)
   return isSame && 'group' in result ? result.group?.order : undefined
+}
+
+/** Whether `throttle` counts the events of one incident: it has the group key of `resolve: {after}`, in any order. */
+function throttlesIncident(
+  { throttle, resolveAfter, defaultGroupKey }: RulePlan,
+  { content }: Emission,
+): boolean {
+  if (!throttle || !resolveAfter) return false
+  const isEvent = content.event.event !== undefined
+  const per = throttle.per ?? defaultGroupKey('throttle', isEvent)
+  const incident = resolveAfter.per ?? defaultGroupKey('quiet', isEvent)
+  return String(per.toSorted()) === String(incident.toSorted())
 }
 
 function suppress(
@@ -164,8 +177,14 @@ function openResolveAfter(
   tx: LimitTransaction,
   { name, resolveAfter }: RulePlan & { resolveAfter: ResolveAfterPlan },
   key: string,
-  { emission, atMs, order }: { emission: Emission; atMs: number; order: string | undefined },
+  opening: {
+    emission: Emission
+    atMs: number
+    order: string | undefined
+    throttleKey: string | undefined
+  },
 ): void {
+  const { emission, atMs, order, throttleKey } = opening
   const state = resolveIfDue(tx, key, atMs, resolveAfter)
   const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
   const last = state?.last ?? toStored({ ...emission, heldBack: undefined })
@@ -178,6 +197,7 @@ function openResolveAfter(
     lastMs: Math.max(atMs, state?.lastMs ?? atMs),
     last: { ...last, sinks },
     ...(order !== undefined && { order }),
+    ...(throttleKey !== undefined && { throttleKey }),
   })
 }
 
@@ -191,7 +211,10 @@ export function expireResolveAfter(
   if (state && plan) keepResolveAfter(tx, key, plan, state)
 }
 
-/** Emits the resolve notification if the incident ended by `toMs`, else returns its state. Without a plan the state is deleted. */
+/**
+ * Emits the resolve notification if the incident ended by `toMs`, else returns its state. The throttle of an incident ends with it: the
+ * next one is a new incident, which nobody was notified of. Without a plan the state is deleted.
+ */
 function resolveIfDue(
   tx: LimitTransaction,
   key: string,
@@ -210,6 +233,8 @@ function resolveIfDue(
   const last = fromStored(state.last)
   const notice = { kind: 'resolved', since, at, why: 'quiet', title: titleOf(last) } as const
   tx.emit(state.rule, last, { notice, order: state.order })
+  const throttled = state.throttleKey
+  if (throttled !== undefined && tx.read('shared', throttled, 'throttle')) tx.forget('shared', throttled)
   return undefined
 }
 

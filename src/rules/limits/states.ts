@@ -76,6 +76,8 @@ export interface ResolveAfterState extends StateHead {
   last: StoredEmission
   /** The `order` of the group with the same group key. */
   order?: string
+  /** The state of `throttle` with the same group key: it ends with the incident. */
+  throttleKey?: string
 }
 
 /** `count`: of one Event. */

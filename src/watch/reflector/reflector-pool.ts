@@ -96,15 +96,12 @@ export function createReflectorPool(parts: PoolParts) {
         await wait(verifyMs)
         const differences = await verifyIndex({ client, clock, index, position }, source, wait, signal)
         if (!differences) continue
-        status.verified = { atMs: clock.now(), differences: differences.length }
-        metrics.watchDifferences.set({ watch }, differences.length)
+        status.verified = { atMs: clock.now(), differences: differences.count }
+        metrics.watchDifferences.set({ watch }, differences.count)
         metrics.watchVerified.set({ watch }, clock.now() / 1_000)
-        const examples = differences.slice(0, 10).map(({ what, name }) => `${what}: ${name}`)
-        if (differences.length > 0)
-          log.error(
-            { watch, differences: differences.length, examples },
-            'the index differs from the cluster',
-          )
+        const examples = differences.examples.map(({ what, name }) => `${what}: ${name}`)
+        if (differences.count > 0)
+          log.error({ watch, differences: differences.count, examples }, 'the index differs from the cluster')
       } catch (error) {
         if (!signal.aborted) log.warn({ watch, error }, 'the index could not be compared with the cluster')
       }

@@ -35,6 +35,13 @@ test('the title of a failure is its message, and the command exists', () => {
   expect(summary).toMatchObject({ severity: 'error', command: 'kubeherald status' })
 })
 
+test('a number keeps its distance from its noun', () => {
+  const [one] = causesOf({ ...STATE, sinks: [], newDeadLetters: new Map([['hook', 1]]) }, 'ops') as [
+    OwnReport,
+  ]
+  expect(messageOf(one).summary.title).toMatch(/^kubeherald: 1 \w/)
+})
+
 test('a recovery resolves the incident of its failure', () => {
   const [first, last] = [messageOf(failure), messageOf(recovery)]
   expect(last.summary).toMatchObject({ severity: 'resolved', command: '' })

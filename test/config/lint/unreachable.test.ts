@@ -3,7 +3,7 @@ import { codesOf, loadText, tellings } from '../load-text.ts'
 
 function withRules(...rules: string[]): string {
   const sinks = 'sinks: { a: { type: stdout }, b: { type: stdout } }'
-  const last = '  - { name: last, when: { kind: Event, reason: unheard-of }, to: [a, b] }'
+  const last = '  - { name: last, to: [a, b] }'
   return `watch: [Event]\n${sinks}\nrules:\n${[...rules.map((rule) => `  - ${rule}`), last].join('\n')}\n`
 }
 
@@ -30,7 +30,20 @@ test('a rule is told of whose sinks have had all its events already', async () =
   )
   expect(await tellings(text)).toEqual([
     '6:5 this rule sends nothing: "back-off" in line 5 and "pods" in line 4 send the same to "b" and "a"',
+    '7:81 this rule sends nothing to "a": "pods" in line 4 sends the same there',
   ])
+})
+
+test('a rule for a longer time of the same state is told of the sink that the shorter one has', async () => {
+  const lasting = (name: string, more: string) =>
+    `{ name: ${name}, when: { kind: Event }, condition: { type: Ready, becomes: "False", ${more} }`
+  const text = withRules(
+    `${lasting('short', 'for: 5m')}, to: [a] }`,
+    `${lasting('long', 'for: 30m')}, to: [a, b] }`,
+    `${lasting('other', 'from: "True", for: 30m')}, to: [a, b] }`,
+  )
+  expect(await codesOf(text)).toContain('shadowed-sink 5:102')
+  expect((await codesOf(text)).filter((it) => it.startsWith('shadowed'))).toHaveLength(1)
 })
 
 test('nothing is claimed of rules that only overlap, or were not understood', async () => {

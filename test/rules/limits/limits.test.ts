@@ -334,6 +334,21 @@ test('resolve: {after} tells once that nothing came for so long after something 
   expect(bed.counts()).toEqual({ matched: 3, sent: 2, throttle: 1, notices: 1 })
 })
 
+test('an incident after the resolve notification is sent, however long its throttle still lasts', () => {
+  const again = [0, 60, 3000].map((at) => ({ at, reason: 'BackOff' }))
+  const bed = openBed({ throttle: { every: '6h' }, resolve: { after: '15m' } })
+  bed.run(...again)
+  expect(bed.until(2000)).toEqual(['0 web', '960 web quiet', '3000 web'])
+  expect(bed.until(9000)).toEqual(['0 web', '960 web quiet', '3000 web', '3900 web quiet'])
+  expect(bed.counts()).toEqual({ matched: 3, sent: 2, throttle: 1, notices: 2 })
+})
+
+test('a throttle of another group key than that of the incidents goes on after their end', () => {
+  const bed = openBed({ throttle: { every: '6h', per: 'rule' }, resolve: { after: '15m' } })
+  bed.run({ at: 0, reason: 'BackOff' }, { at: 3000, reason: 'BackOff' })
+  expect(bed.until(9000)).toEqual(['0 web', '900 web quiet'])
+})
+
 test('what limits held back is not told to be over', () => {
   const bed = openBed({ after: { count: 3, within: '1h' }, resolve: { after: '15m' } })
   bed.run({ at: 0, reason: 'BackOff' }, { at: 1, reason: 'BackOff' })

@@ -9,6 +9,7 @@ import {
   groupModel,
   type Model,
   quietModel,
+  throttledIncidentModel,
   throttleModel,
 } from './models.ts'
 import { numRuns } from './seed.ts'
@@ -144,6 +145,20 @@ test('resolve: {after} does what a model does that lets each second pass', () =>
   void fc.assert(
     fc.property(plain, fc.integer({ min: 1, max: 90 }), (some, after) =>
       agree({ resolve: { after: `${after}s` } }, quietModel(after), some),
+    ),
+    runs(),
+  )
+})
+
+test('throttle and resolve: {after} of the same group key do what a model does that throttles each incident', () => {
+  const spans = fc.tuple(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 60 }))
+  void fc.assert(
+    fc.property(plain, spans, (some, [every, after]) =>
+      agree(
+        { throttle: { every: `${every}s` }, resolve: { after: `${after}s` } },
+        throttledIncidentModel(every, after),
+        some,
+      ),
     ),
     runs(),
   )

@@ -153,3 +153,26 @@ export function quietModel(afterS: number): Model {
     return told
   }
 }
+
+/** Lets each second pass: each incident has a throttle of its own. */
+export function throttledIncidentModel(everyS: number, afterS: number): Model {
+  return (happenings, untilS) => {
+    const told: string[] = []
+    const incidents = new Map<string, { last: number; sent: number; held: number }>()
+    for (let now = 0; now <= untilS; now++) {
+      for (const [name, { last }] of incidents) {
+        if (last + afterS !== now) continue
+        told.push(`${now} ${name} quiet`)
+        incidents.delete(name)
+      }
+      for (const it of happenings.filter(({ at }) => at === now)) {
+        const incident = incidents.get(nameOf(it))
+        const isSent = !incident || now - incident.sent >= everyS
+        if (isSent) told.push(`${now} ${nameOf(it)}${incident?.held ? ` +${incident.held}` : ''}`)
+        const held = isSent ? 0 : incident.held + 1
+        incidents.set(nameOf(it), { last: now, sent: isSent ? now : incident.sent, held })
+      }
+    }
+    return told
+  }
+}
