@@ -53,6 +53,7 @@ export const SLOW_FILES: readonly string[] = [
   'test/store/flaky-receiver.test.ts',
   'test/store/foreign-fields.test.ts',
   'test/store/foreign-keys.test.ts',
+  'test/store/history-kill.test.ts',
   'test/store/isolation.test.ts',
   'test/store/lanes.test.ts',
   'test/store/large-backlog.test.ts',
