@@ -1,5 +1,13 @@
 import type { Command } from 'commander'
-import { CONTEXT, configurable, type Exit, ofQueue, printsData, wholeNumber } from './options.ts'
+import {
+  CONTEXT,
+  configurable,
+  type Exit,
+  ofQueue,
+  printsData,
+  wholeNumber,
+  withoutPlugins,
+} from './options.ts'
 
 export function describeQueue(program: Command, exit: Exit): void {
   printsData(ofQueue(program.command('status')))
@@ -18,6 +26,15 @@ export function describeQueue(program: Command, exit: Exit): void {
     .action(async (object, options) =>
       exit(await (await import('../queue/history.ts')).history(object, options)),
     )
+  printsData(withoutPlugins(ofQueue(program.command('replay'))))
+    .description('send events again that a sink got before')
+    .requiredOption('--sink <name>', 'to this sink')
+    .requiredOption('--since <time>', 'what happened since then: 30m, 2h, or 2026-11-26T08:00:00Z')
+    .option('--until <time>', 'and before; default: now')
+    .option('--rule <name>', 'only what this rule sent')
+    .option('--dry-run', 'show how many, and send nothing')
+    .addHelpText('after', REPLAY_HELP)
+    .action(async (options) => exit(await (await import('../replay/replay.ts')).replay(options)))
   printsData(configurable(program.command('kinds')))
     .description('list the kinds of the cluster that can be watched')
     .option('--count', 'also the number of objects: one small request for each kind')
@@ -85,6 +102,17 @@ Examples:
   kubeherald history                                   the last 50
   kubeherald history deploy/shop/web                   who was notified of it, when, and what was suppressed
   kubeherald history --sink oncall --since 24h -o json | jq 'select(.outcome == "dead")'
+`
+
+const REPLAY_HELP = `
+It needs a journal, which has the events, and the history, which knows what was delivered. Each event keeps its id and is marked "replayed". It
+goes to the end of its lane: those of an object stay in order, and may arrive after newer ones. The replay waits while others wait for the sink.
+After Ctrl-C nothing is lost: it shows how to go on, and repeats the last minute. Digests and resolve notifications are not sent again.
+
+Examples:
+  kubeherald replay --sink bus --since 2h --dry-run    how many events of which rules
+  kubeherald replay --sink bus --since 2h
+  kubeherald replay --sink bus --since 2026-11-26T08:00:00Z --until 2026-11-26T09:30:00Z --rule audit
 `
 
 const KINDS_HELP = `
