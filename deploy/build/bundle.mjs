@@ -41,6 +41,7 @@ const ON_DEMAND = [
 const WITH_OTHERS = [
   ...['queue/status', 'queue/dead-letters', 'queue/history', 'dry-run/tail', 'dry-run/backtest'],
   'replay/replay',
+  'top/top',
   ...[
     'dry-run/explain',
     'dry-run/why',

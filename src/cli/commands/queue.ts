@@ -15,6 +15,12 @@ export function describeQueue(program: Command, exit: Exit): void {
     .option('--verify', 'count the entries in the lanes instead of trusting the counters')
     .addHelpText('after', STATUS_HELP)
     .action(async (options) => exit(await (await import('../queue/status.ts')).status(options)))
+  printsData(ofQueue(program.command('top')))
+    .description('show rates of sinks, watches and rules, refreshed in place')
+    .option('--interval <time>', 'from one refresh to the next, at least 1s', '2s')
+    .option('--count <n>', 'ends after so many refreshes', wholeNumber)
+    .addHelpText('after', TOP_HELP)
+    .action(async (options) => exit(await (await import('../top/top.ts')).top(options)))
   describeDeadLetters(program, exit)
   printsData(ofQueue(program.command('history [object]')))
     .description('show what became of deliveries, and what limits suppressed')
@@ -83,6 +89,16 @@ Examples:
   kubeherald status --config prod.yaml
   kubeherald status -o json | jq .ledger.rules         how often each rule matched, sent, and was suppressed
   kubeherald status --verify                           does the ledger agree with the entries in the lanes?
+`
+
+const TOP_HELP = `
+The rates are those of the ledger since the refresh before. q or Ctrl-C ends it. In a pipe it prints one table, or with -o json one line, for
+each refresh.
+
+Examples:
+  kubeherald top --config prod.yaml
+  kubeherald top --interval 10s
+  kubeherald top --count 2 -o json | tail -1 | jq '.sinks[] | {sink, deliveredPerSecond, pending}'
 `
 
 const DEAD_LETTERS_HELP = `
