@@ -211,6 +211,31 @@ test('replay sends again what a sink got, in order for each object, and the ledg
   expect(ofObject(again)).toEqual(ofObject(marked))
 })
 
+test('a snapshot sends the present state of each object once, and not those that are gone', {
+  timeout: 60_000,
+}, async () => {
+  await create('state-1')
+  await create('state-2')
+  await bed.kubernetes.request('PUT', `${CONFIG_MAPS}/state-1`, manifest(CONFIG_MAPS, 'state-1', 1))
+  await bed.kubernetes.request('DELETE', `${CONFIG_MAPS}/state-2`)
+  await bed.allArrived()
+  await bed.kubeherald.settled()
+  const before = bed.hook.requests.length
+  const { code, stdout } = await bed.kubeherald.command('replay', '--snapshot', '--sink', 'hook', '--json')
+  const { balanced } = await bed.kubeherald.settled()
+  const { items } = (await bed.kubernetes.request('GET', CONFIG_MAPS)) as any
+  const states = bed.hook.requests.slice(before).map(({ body }) => JSON.parse(body))
+  expect({ code, balanced, ...JSON.parse(stdout) }).toMatchObject({
+    ...{ code: 0, balanced: true, objects: items.length, sent: items.length, newer: 0 },
+  })
+  const namesOf = (all: any[]) => all.map(({ name, resourceVersion }) => `${name}@${resourceVersion}`)
+  expect(states.map((it) => `${it.name}@${it.resourceversion}`).toSorted()).toEqual(
+    namesOf(items.map((it: any) => it.metadata)).toSorted(),
+  )
+  for (const it of states)
+    expect(it).toMatchObject({ replayed: true, synthesized: true, data: { type: 'ADDED', rule: 'all' } })
+})
+
 test('backtest says what to do without a journal', async () => {
   desk.write('elsewhere.yaml', NEW(bed.redis.url).replace('cluster: test', 'cluster: elsewhere'))
   const { code, stderr } = await desk.run('backtest', '-c', 'elsewhere.yaml', '--rules', 'new.yaml')

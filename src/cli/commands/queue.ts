@@ -33,10 +33,12 @@ export function describeQueue(program: Command, exit: Exit): void {
       exit(await (await import('../queue/history.ts')).history(object, options)),
     )
   printsData(withoutPlugins(ofQueue(program.command('replay'))))
-    .description('send events again that a sink got before')
+    .description('send events again that a sink got before, or the present state')
     .requiredOption('--sink <name>', 'to this sink')
-    .requiredOption('--since <time>', 'what happened since then: 30m, 2h, or 2026-11-26T08:00:00Z')
+    .option('--since <time>', 'what happened since then: 30m, 2h, or 2026-11-26T08:00:00Z')
     .option('--until <time>', 'and before; default: now')
+    .option('--snapshot', 'instead of events the present state of each watched object')
+    .option('--kind <kind>', 'with --snapshot: only of these kinds')
     .option('--rule <name>', 'only what this rule sent')
     .option('--dry-run', 'show how many, and send nothing')
     .addHelpText('after', REPLAY_HELP)
@@ -121,7 +123,7 @@ Examples:
 `
 
 const REPLAY_HELP = `
-It needs a journal, which has the events, and the history, which knows what was delivered. Each event keeps its id and is marked "replayed". It
+With --since it needs a journal, which has the events, and the history, which knows what was delivered. Each event keeps its id and is marked "replayed". It
 goes to the end of its lane: those of an object stay in order, and may arrive after newer ones. The replay waits while others wait for the sink.
 After Ctrl-C nothing is lost: it shows how to go on, and repeats the last minute. Digests and resolve notifications are not sent again.
 
@@ -129,6 +131,7 @@ Examples:
   kubeherald replay --sink bus --since 2h --dry-run    how many events of which rules
   kubeherald replay --sink bus --since 2h
   kubeherald replay --sink bus --since 2026-11-26T08:00:00Z --until 2026-11-26T09:30:00Z --rule audit
+  kubeherald replay --sink bus --snapshot --kind Deployment   completes a compacted topic
 `
 
 const KINDS_HELP = `

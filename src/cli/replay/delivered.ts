@@ -4,7 +4,7 @@ import { type ClusterEvent, headerOf, type Resource } from '../../model/event.ts
 import { readHistory } from '../../store/history/read-history.ts'
 import type { Keys } from '../../store/keys.ts'
 
-/** What the history says that a sink got. */
+/** What a sink got, by the history. */
 export interface Delivered {
   /** Event id → the rule that sent it. */
   rules: Map<string, string>

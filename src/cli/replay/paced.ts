@@ -3,8 +3,8 @@ import type { Delivery } from '../../model/delivery.ts'
 import type { NoRoom } from '../../store/lanes/enqueue-again.ts'
 
 export interface PacedParts {
-  /** Enqueues a portion, in order. */
-  enqueue(portion: readonly Delivery[]): Promise<void>
+  /** Enqueues a portion, in order; returns how many were enqueued. */
+  enqueue(portion: readonly Delivery[]): Promise<number>
   /** Why there is no room for the next portion; undefined while there is. */
   noRoom(): Promise<NoRoom | undefined>
   /** Ends it between two portions. */
@@ -12,7 +12,7 @@ export interface PacedParts {
   onProgress(progress: Progress): void
 }
 
-interface Progress {
+export interface Progress {
   count: number
   /** The last delivery that was enqueued. */
   last: Delivery | undefined
@@ -24,36 +24,50 @@ const PORTION = 100
 const PORTION_BYTES = 512 * 1024
 const AGAIN_MS = 200
 
-/** Enqueues deliveries in small portions, each only while there is room. Returns how many, and the last one. */
-export async function enqueuePaced(
-  deliveries: AsyncIterable<Delivery>,
-  { enqueue, noRoom, signal, onProgress }: PacedParts,
-): Promise<Progress> {
+/** Collects deliveries in small portions, and enqueues each only while there is room. */
+export interface Pacer {
+  /** Resolves when there is place for more. After the signal nothing is enqueued any more. */
+  add(delivery: Delivery): Promise<void>
+  /** Enqueues the last portion. */
+  end(): Promise<Progress>
+}
+
+export function createPacer({ enqueue, noRoom, signal, onProgress }: PacedParts): Pacer {
+  let portion: Delivery[] = []
+  let bytes = 0
   let progress: Progress = { count: 0, last: undefined }
-  for await (const portion of portionsOf(deliveries)) {
+  /** One portion after the other, also where several sources add. */
+  let sending: Promise<void> = Promise.resolve()
+
+  async function send(some: readonly Delivery[]): Promise<void> {
     for (;;) {
-      if (signal.aborted) return progress
+      if (signal.aborted) return
       const waitsFor = await noRoom()
       if (!waitsFor) break
       onProgress({ ...progress, waitsFor })
       await pause(AGAIN_MS, undefined, { signal }).catch(() => {})
     }
-    await enqueue(portion)
-    progress = { count: progress.count + portion.length, last: portion.at(-1) }
+    const count = await enqueue(some)
+    progress = { count: progress.count + count, last: some.at(-1) }
     onProgress(progress)
   }
-  return progress
-}
 
-async function* portionsOf(deliveries: AsyncIterable<Delivery>): AsyncGenerator<Delivery[]> {
-  let portion: Delivery[] = []
-  let bytes = 0
-  for await (const delivery of deliveries) {
-    portion.push(delivery)
-    bytes += delivery.objectJson.length
-    if (portion.length < PORTION && bytes < PORTION_BYTES) continue
-    yield portion
+  function flush(): Promise<void> {
+    const some = portion
     ;[portion, bytes] = [[], 0]
+    if (some.length > 0) sending = sending.then(() => send(some))
+    return sending
   }
-  if (portion.length > 0) yield portion
+
+  return {
+    async add(delivery) {
+      portion.push(delivery)
+      bytes += delivery.objectJson.length
+      if (portion.length >= PORTION || bytes >= PORTION_BYTES) await flush()
+    },
+    async end() {
+      await flush()
+      return progress
+    },
+  }
 }

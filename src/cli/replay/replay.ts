@@ -20,21 +20,39 @@ import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queu
 import { firstSignal } from '../signals.ts'
 import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
 import { type Delivered, deliveriesAgain, readDelivered } from './delivered.ts'
-import { enqueuePaced, type PacedParts } from './paced.ts'
+import { createPacer, type PacedParts, type Pacer } from './paced.ts'
+import { addPresentStates, enqueueStates, kindTestOf, type States } from './snapshot.ts'
 
 interface ReplayOptions extends QueueOptions, PluginOptions, OutputOptions {
-  since: string
+  since?: string
   until?: string
+  snapshot?: boolean
+  kind?: string
   sink: string
   rule?: string
   dryRun?: boolean
 }
 
-/** Puts delivered events into the lanes of their sink again, the oldest first, marked `replayed`. */
+/** Puts delivered events into the lanes of their sink again, or the present state of each object, marked `replayed`. */
 export async function replay(options: ReplayOptions): Promise<number> {
+  requireOneSource(options)
+  return options.snapshot ? replaySnapshot(options) : replayEvents(options)
+}
+
+function requireOneSource({ since, until, snapshot, kind, dryRun }: ReplayOptions): void {
+  if (!snapshot && since === undefined)
+    throw new UsageError('say what is sent: --since 2h for past events, or --snapshot for the present state')
+  if (snapshot && (since !== undefined || until !== undefined))
+    throw new UsageError('--snapshot sends the present state: it takes no --since and --until')
+  if (!snapshot && kind !== undefined) throw new UsageError('--kind goes with --snapshot')
+  if (snapshot && dryRun)
+    throw new UsageError('--snapshot has no --dry-run; "kubeherald explain" shows one object')
+}
+
+async function replayEvents(options: ReplayOptions): Promise<number> {
   const nowMs = Date.now()
   const { sink, rule } = options
-  const sinceMs = momentOf('--since', options.since, nowMs)
+  const sinceMs = momentOf('--since', options.since ?? '', nowMs)
   const untilMs = options.until === undefined ? nowMs : momentOf('--until', options.until, nowMs)
   if (untilMs <= sinceMs) throw new UsageError('--until is not after --since')
   const configuration = await readDryConfiguration(options.config, options)
@@ -52,35 +70,97 @@ export async function replay(options: ReplayOptions): Promise<number> {
     ...{ sink, untilMs },
     keepsPrevious: snapshot.keepsPrevious,
   })
+  const { output } = options
   if (options.dryRun) {
     const found = await summaryOf(deliveries)
-    const { output } = options
-    process.stdout.write(
-      output === 'table'
-        ? summaryText(found, sink)
-        : dataText({ sink, ...found, ...leftOf(delivered) }, output),
-    )
+    const data = { sink, ...found, ...leftOf(delivered) }
+    process.stdout.write(output === 'table' ? summaryText(found, sink) : dataText(data, output))
     noteLeft(delivered, { sinceMs, ...begins })
     return 0
   }
-  const progress = createProgress(sink)
-  const ended = new AbortController()
-  void firstSignal(['SIGINT', 'SIGTERM']).then(() => ended.abort())
-  const { count, last } = await enqueuePaced(deliveries, {
-    enqueue: (portion) => enqueueAgain(queue.redis, queue.keys, sink, Map.groupBy(portion, snapshot.laneOf)),
-    noRoom: () => noRoomFor(queue.redis, queue.keys, sink, boundOf(configuration, sink)),
-    onProgress: progress.at,
-    signal: ended.signal,
+  const sending = startSending(queue, configuration, sink, async (portion) => {
+    await enqueueAgain(queue.redis, queue.keys, sink, Map.groupBy(portion, snapshot.laneOf))
+    return portion.length
   })
-  progress.end()
-  const isStopped = ended.signal.aborted
-  const { output } = options
-  if (output !== 'table')
-    process.stdout.write(dataText({ sink, sent: count, isStopped, ...leftOf(delivered) }, output))
-  else process.stdout.write(`${counted(count, 'event goes', 'events go')} to ${sink} again\n`)
+  for await (const delivery of deliveries) {
+    if (sending.signal.aborted) break
+    await sending.add(delivery)
+  }
+  const { count, last } = await sending.end()
+  const isStopped = sending.signal.aborted
+  const data = { sink, sent: count, isStopped, ...leftOf(delivered) }
+  process.stdout.write(
+    output === 'table'
+      ? `${counted(count, 'event goes', 'events go')} to ${sink} again\n`
+      : dataText(data, output),
+  )
   if (isStopped) process.stderr.write(`stopped: ${continueHint(last, options)}\n`)
   else noteLeft(delivered, { sinceMs, ...begins })
   return isStopped ? 1 : 0
+}
+
+async function replaySnapshot(options: ReplayOptions): Promise<number> {
+  const { sink, rule, context, output } = options
+  const isKind = kindTestOf(options.kind)
+  const configuration = await readDryConfiguration(options.config, options)
+  requireRuleAndSink(options, configuration.config)
+  await using queue = await openQueue(options)
+  const run = await createDryRun(configuration)
+  const states: States = new WeakMap()
+  const { laneOf } = run.snapshot
+  const enqueue = enqueueStates(queue, { sink, laneOf, states })
+  const sending = startSending(queue, configuration, sink, enqueue)
+  const { signal } = sending
+  const counts = await addPresentStates(
+    { configuration, run, queue, context, sink, rule, isKind, signal },
+    sending,
+    states,
+  )
+  const { count } = await sending.end()
+  const isStopped = signal.aborted
+  const newer = counts.matched - count
+  const data = { sink, sent: count, isStopped, ...counts, ...(!isStopped && { newer }) }
+  const of = `of ${counted(counts.objects, 'object')}`
+  process.stdout.write(
+    output === 'table'
+      ? `${counted(count, 'state goes', 'states go')} to ${sink}, ${of}\n`
+      : dataText(data, output),
+  )
+  if (isStopped) process.stderr.write('stopped: the next run begins with the first object again\n')
+  if (!isStopped && newer > 0)
+    note(
+      `note: ${counted(newer, 'object has', 'objects have')} a newer state, which goes to ${sink} by itself\n`,
+    )
+  if (counts.limited > 0)
+    note(
+      `note: ${counted(counts.limited, 'object is', 'objects are')} left out: the rule has limits, which are about events\n`,
+    )
+  return isStopped ? 1 : 0
+}
+
+/** Enqueues what is added until a signal comes, and shows the progress. */
+function startSending(
+  { redis, keys }: OpenQueue,
+  configuration: DryConfiguration,
+  sink: string,
+  enqueue: PacedParts['enqueue'],
+): Pacer & { signal: AbortSignal } {
+  const progress = createProgress(sink)
+  const ended = new AbortController()
+  void firstSignal(['SIGINT', 'SIGTERM']).then(() => ended.abort())
+  const { signal } = ended
+  const maxBytesOf = boundOf(configuration, sink)
+  const noRoom = () => noRoomFor(redis, keys, sink, maxBytesOf)
+  const pacer = createPacer({ enqueue, noRoom, onProgress: progress.at, signal })
+  return {
+    signal,
+    add: pacer.add,
+    async end() {
+      const end = await pacer.end()
+      progress.end()
+      return end
+    },
+  }
 }
 
 /** Returns the time of `2h` or of an RFC 3339 time, in Unix milliseconds. */

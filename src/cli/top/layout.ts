@@ -16,7 +16,7 @@ interface Column<T> {
   title: string
   cell(row: T): string
   isNumber?: true
-  /** Takes what is left of the line, and is cut first. */
+  /** Takes the rest of the row, and is cut first. */
   isLast?: true
 }
 

@@ -85,3 +85,79 @@ for i = 1, tonumber(ARGV[2]) do
 end
 return 1
 `
+
+/** The present state of an object, for a sink. */
+export interface CurrentState {
+  lane: string
+  delivery: Delivery
+  /** Sources that may have the object in their index: none where nothing has watched it. */
+  sources: readonly string[]
+}
+
+/**
+ * Puts present states of objects at the end of their lanes, each only if no newer one of the object can be in there: the index of a source
+ * has this version of the object, or an older one. An object that the indexes do not have is deleted, or its ADDED follows. Returns how many
+ * were enqueued. Throws as `enqueueAgain` does.
+ */
+export async function enqueueCurrent(
+  redis: Redis,
+  keys: Keys,
+  sink: string,
+  states: readonly CurrentState[],
+): Promise<number> {
+  const targets = [keys.schema, keys.pending, keys.sinkLedger(sink)]
+  const placeOf = placesIn(targets)
+  const args: (string | number | Buffer)[] = [LAYOUT]
+  for (const { lane, delivery, sources } of states) {
+    const [entry] = encodeEntries([delivery])
+    if (!entry) continue
+    const { uid, resourceVersion } = delivery.event
+    args.push(placeOf(keys.lane(lane)), lane, entry.observedAtMs, entry.payload, uid, resourceVersion)
+    args.push(sources.map((source) => placeOf(keys.index(source))).join(','))
+  }
+  const result = await evalScript(redis, ENQUEUE_CURRENT, targets, args)
+  if (typeof result !== 'number') throw new LayoutChangedError(result)
+  return result
+}
+
+/** Returns the function that gives the place of a key among KEYS, and adds it. */
+function placesIn(targets: string[]): (key: string) => number {
+  const places = new Map<string, number>()
+  return (key) => {
+    const place = places.get(key) ?? targets.push(key)
+    places.set(key, place)
+    return place
+  }
+}
+
+/** Versions of etcd are whole numbers without leading zeros; others cannot be compared. */
+const ENQUEUE_CURRENT = `
+local layout = redis.call('GET', KEYS[1])
+if layout ~= ARGV[1] then return layout or 'none' end
+redis.call('HLEN', KEYS[2])
+redis.call('HLEN', KEYS[3])
+for i = 2, #ARGV, 7 do redis.call('XLEN', KEYS[tonumber(ARGV[i])]) end
+local function isNewer(one, other)
+  if string.find(one .. other, '%D') then return false end
+  return #one > #other or (#one == #other and one > other)
+end
+local function mayGo(uid, version, places)
+  if places == '' then return true end
+  for place in string.gmatch(places, '%d+') do
+    local entry = redis.call('HGET', KEYS[tonumber(place)], uid)
+    local known = entry and string.match(entry, '\\n([^\\n]*)$')
+    if known then return not isNewer(known, version) end
+  end
+  return false
+end
+local enqueued = 0
+for i = 2, #ARGV, 7 do
+  if mayGo(ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]) then
+    redis.call('XADD', KEYS[tonumber(ARGV[i])], '*', 'n', 1, 't', ARGV[i + 2], 'z', ARGV[i + 3])
+    redis.call('HINCRBY', KEYS[2], ARGV[i + 1], 1)
+    enqueued = enqueued + 1
+  end
+end
+if enqueued > 0 then redis.call('HINCRBY', KEYS[3], 'enqueued', enqueued) end
+return enqueued
+`

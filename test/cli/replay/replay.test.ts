@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { enqueuePaced } from '../../../src/cli/replay/paced.ts'
+import { createPacer } from '../../../src/cli/replay/paced.ts'
 import type { Delivery } from '../../../src/model/delivery.ts'
 import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import { silentLog } from '../../../src/observe/log.ts'
 import { packJournal } from '../../../src/store/commit/journal.ts'
 import { packHistory } from '../../../src/store/history/history-format.ts'
 import { keysOf } from '../../../src/store/keys.ts'
-import { type NoRoom, noRoomFor } from '../../../src/store/lanes/enqueue-again.ts'
+import { enqueueCurrent, type NoRoom, noRoomFor } from '../../../src/store/lanes/enqueue-again.ts'
 import { readLane } from '../../../src/store/lanes/lane-reader.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
 import { openRedis } from '../../../src/store/redis/connection.ts'
@@ -162,19 +162,13 @@ test('it waits while others wait for the sink, by number or bytes, and while Red
 
 test('a replay that is stopped while it waits has sent whole portions, and goes on from the last one', async () => {
   const all = Array.from({ length: 250 }, (_, i) => `a@${i + 1}`)
-  async function* events() {
-    for (const text of all) {
-      const event = headerFor('a', text.slice(2), 'MODIFIED', 'u')
-      yield { sink: 'bus', rule: 'all', event, objectJson: Buffer.from('{}') } satisfies Delivery
-    }
-  }
   const ended = new AbortController()
   const sent: Delivery[] = []
   const full: NoRoom = { kind: 'queue', waiting: 2_000 }
   const waits: NoRoom[] = []
-  const end = await enqueuePaced(events(), {
+  const pacer = createPacer({
     signal: ended.signal,
-    enqueue: async (portion) => void sent.push(...portion),
+    enqueue: async (portion) => sent.push(...portion) && portion.length,
     noRoom: async () => (sent.length < 200 ? undefined : full),
     onProgress({ waitsFor }) {
       if (!waitsFor) return
@@ -182,7 +176,34 @@ test('a replay that is stopped while it waits has sent whole portions, and goes 
       ended.abort()
     },
   })
+  for (const text of all) {
+    const event = headerFor('a', text.slice(2), 'MODIFIED', 'u')
+    await pacer.add({ sink: 'bus', rule: 'all', event, objectJson: Buffer.from('{}') })
+  }
+  const end = await pacer.end()
   expect(waits).toEqual([full])
   expect(sent.map(shown)).toEqual(all.slice(0, 200))
   expect(end).toMatchObject({ count: 200, last: sent.at(-1) })
+})
+
+test('a state goes to a sink only if no newer one can be on its way', async () => {
+  await using it = await openPast()
+  const entryOf = (name: string, version: string) => `default/${name}/\n${version}`
+  await it.redis.hset(it.keys.index('maps'), {
+    'uid-same': entryOf('same', '100'),
+    'uid-older': entryOf('older', '99'),
+    'uid-newer': entryOf('newer', '101'),
+  })
+  const state = (name: string, sources: string[]) => {
+    const event = headerFor(name, '100', 'ADDED', `uid-${name}`)
+    const delivery: Delivery = { sink: 'bus', rule: 'all', event, objectJson: Buffer.from('{}') }
+    return { lane: 'bus/n1', delivery, sources }
+  }
+  const states = ['same', 'older', 'newer', 'deleted'].map((name) => state(name, ['none', 'maps']))
+  expect(await enqueueCurrent(it.redis, it.keys, 'bus', [...states, state('unwatched', [])])).toBe(3)
+  expect((await it.waiting()).map(({ event }) => event.name)).toEqual(['same', 'older', 'unwatched'])
+  expect(await readLedger(it.redis, it.keys, { verify: true })).toMatchObject({
+    ...{ balanced: true, verified: true },
+    sinks: { bus: { enqueued: 3, pending: 3 } },
+  })
 })
