@@ -3,6 +3,7 @@ import { sinkBytes } from '../../store/bounds/queue-bounds.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
 import { historyExtent } from '../../store/history/read-history.ts'
 import { enqueueAgain, noRoomFor } from '../../store/lanes/enqueue-again.ts'
+import { readReportsWithRules } from '../../store/process-reports.ts'
 import { readSalt } from '../../store/redis/layout.ts'
 import { replayOf } from '../dry-run/backtest.ts'
 import { createDryRun } from '../dry-run/dry-run.ts'
@@ -78,7 +79,7 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
     noteLeft(delivered, { sinceMs, ...begins })
     return 0
   }
-  const sending = startSending(queue, configuration, sink, async (portion) => {
+  const sending = await startSending(queue, configuration, sink, async (portion) => {
     await enqueueAgain(queue.redis, queue.keys, sink, Map.groupBy(portion, snapshot.laneOf))
     return portion.length
   })
@@ -94,7 +95,7 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
       ? `${counted(count, 'event goes', 'events go')} to ${sink} again\n`
       : dataText(data, output),
   )
-  if (isStopped) process.stderr.write(`stopped: ${continueHint(last, options)}\n`)
+  if (isStopped) process.stderr.write(`stopped: ${continueHint(last, options, untilMs)}\n`)
   else noteLeft(delivered, { sinceMs, ...begins })
   return isStopped ? 1 : 0
 }
@@ -109,7 +110,7 @@ async function replaySnapshot(options: ReplayOptions): Promise<number> {
   const states: States = new WeakMap()
   const { laneOf } = run.snapshot
   const enqueue = enqueueStates(queue, { sink, laneOf, states })
-  const sending = startSending(queue, configuration, sink, enqueue)
+  const sending = await startSending(queue, configuration, sink, enqueue)
   const { signal } = sending
   const counts = await addPresentStates(
     { configuration, run, queue, context, sink, rule, isKind, signal },
@@ -139,12 +140,15 @@ async function replaySnapshot(options: ReplayOptions): Promise<number> {
 }
 
 /** Enqueues what is added until a signal comes, and shows the progress. */
-function startSending(
+async function startSending(
   { redis, keys }: OpenQueue,
   configuration: DryConfiguration,
   sink: string,
   enqueue: PacedParts['enqueue'],
-): Pacer & { signal: AbortSignal } {
+): Promise<Pacer & { signal: AbortSignal }> {
+  const reports = await readReportsWithRules(redis, keys)
+  if (!reports.some(({ sinks }) => sinks.some((it) => it.sink === sink)))
+    note(`note: no process delivers to ${sink}: what is sent waits until one does\n`)
   const progress = createProgress(sink)
   const ended = new AbortController()
   void firstSignal(['SIGINT', 'SIGTERM']).then(() => ended.abort())
@@ -248,10 +252,20 @@ function noteLeft(
 /** An event of another watch may be some seconds older than one before it. */
 const MARGIN_MS = 60_000
 
-function continueHint(last: Delivery | undefined, { sink }: ReplayOptions): string {
+function continueHint(
+  last: Delivery | undefined,
+  { sink, rule, until }: ReplayOptions,
+  untilMs: number,
+): string {
   if (!last) return 'nothing was sent'
-  const time = new Date(Date.parse(last.event.time) - MARGIN_MS).toISOString()
-  return `"${invocation(process.env)} replay --sink ${sink} --since ${time}" goes on, and repeats the last minute`
+  const timeOf = (ms: number) => new Date(ms).toISOString()
+  const words = [
+    `${invocation(process.env)} replay --sink ${sink}`,
+    `--since ${timeOf(Date.parse(last.event.time) - MARGIN_MS)}`,
+    ...(until === undefined ? [] : [`--until ${timeOf(untilMs)}`]),
+    ...(rule === undefined ? [] : [`--rule ${rule}`]),
+  ]
+  return `"${words.join(' ')}" goes on, and repeats the last minute`
 }
 
 const SHOWN_EVERY_MS = 500
