@@ -42,7 +42,7 @@ export async function replay(options: ReplayOptions): Promise<number> {
 
 function requireOneSource({ since, until, snapshot, kind, dryRun }: ReplayOptions): void {
   if (!snapshot && since === undefined)
-    throw new UsageError('say what is sent: --since 2h for past events, or --snapshot for the present state')
+    throw new UsageError('name what is sent: --since 2h for past events, or --snapshot for the present state')
   if (snapshot && (since !== undefined || until !== undefined))
     throw new UsageError('--snapshot sends the present state: it takes no --since and --until')
   if (!snapshot && kind !== undefined) throw new UsageError('--kind goes with --snapshot')
@@ -259,13 +259,13 @@ function continueHint(
 ): string {
   if (!last) return 'nothing was sent'
   const timeOf = (ms: number) => new Date(ms).toISOString()
-  const words = [
+  const parts = [
     `${invocation(process.env)} replay --sink ${sink}`,
     `--since ${timeOf(Date.parse(last.event.time) - MARGIN_MS)}`,
     ...(until === undefined ? [] : [`--until ${timeOf(untilMs)}`]),
     ...(rule === undefined ? [] : [`--rule ${rule}`]),
   ]
-  return `"${words.join(' ')}" goes on, and repeats the last minute`
+  return `"${parts.join(' ')}" goes on, and repeats the last minute`
 }
 
 const SHOWN_EVERY_MS = 500
