@@ -24,6 +24,7 @@ export const SLOW_FILES: readonly string[] = [
   'test/cli/reread.test.ts',
   'test/cli/run.test.ts',
   'test/cli/stdout-pipe.test.ts',
+  'test/cli/top/top.test.ts',
   'test/config/hostile.test.ts',
   'test/config/plugins.test.ts',
   'test/config/read-text.test.ts',

@@ -68,6 +68,12 @@ function print(figures: TopFigures, cluster: string, { output }: OutputOptions):
   )
 }
 
+/** A connection of a command ends with the first fault. */
+async function readAgain(redis: OpenQueue['redis'], keys: OpenQueue['keys']): Promise<StatusReport> {
+  if (redis.status === 'end') await redis.connect()
+  return readStatus(redis, keys, { verify: false, now: Date.now() })
+}
+
 const PATIENCE_MS = 5_000
 
 /** Redis may be away for a while: then the last figures stay, and the reason is shown. */
@@ -81,7 +87,7 @@ async function reportOf(
     () => ({ trouble: 'ended' }),
   )
   try {
-    const read = readStatus(redis, keys, { verify: false, now: Date.now() }).then((report) => ({ report }))
+    const read = readAgain(redis, keys).then((report) => ({ report }))
     // It may fail when nobody waits for it any more.
     read.catch(() => {})
     return await Promise.race([read, tooLate])

@@ -140,6 +140,15 @@ function onTerminal(pidFile: string): { child: ChildProcess; output(): string } 
   return { child, output: () => output }
 }
 
+/** The last figures stay meanwhile, and go on when it is back. */
+async function redisIsAway(output: () => string): Promise<void> {
+  const last = () => output().split('\u001b[H').at(-1) ?? ''
+  await it.server.kill()
+  await waitFor(() => /SINK.*Redis cannot be read/s.test(last()), { what: last })
+  await it.server.restart()
+  await waitFor(() => /SINK.*q quits/s.test(last()), { what: last })
+}
+
 test.runIf(process.platform === 'linux' && existsSync('/usr/bin/script')).each([
   ['q', 0],
   ['\u0003', 0],
@@ -149,6 +158,7 @@ test.runIf(process.platform === 'linux' && existsSync('/usr/bin/script')).each([
   const { child, output } = onTerminal(pidFile)
   const frames = () => output().split('\u001b[H').length - 2
   await waitFor(() => frames() >= 2, { timeoutMs: 30_000, what: () => `two refreshes: ${output()}` })
+  if (how === 'q') await redisIsAway(output)
   if (how === 'SIGTERM') process.kill(Number(readFileSync(pidFile, 'utf8')), how)
   else child.stdin?.write(how)
   await once(child, 'close')
