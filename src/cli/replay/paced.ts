@@ -28,6 +28,7 @@ const AGAIN_MS = 200
 export interface Pacer {
   /** Resolves when there is place for more. After the signal nothing is enqueued any more. */
   add(delivery: Delivery): Promise<void>
+  progress(): Progress
   /** Enqueues the last portion. */
   end(): Promise<Progress>
 }
@@ -65,6 +66,7 @@ export function createPacer({ enqueue, noRoom, signal, onProgress }: PacedParts)
       bytes += delivery.objectJson.length
       if (portion.length >= PORTION || bytes >= PORTION_BYTES) await flush()
     },
+    progress: () => progress,
     async end() {
       await flush()
       return progress

@@ -21,7 +21,7 @@ import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queu
 import { firstSignal } from '../signals.ts'
 import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
 import { type Delivered, deliveriesAgain, readDelivered } from './delivered.ts'
-import { createPacer, type PacedParts, type Pacer } from './paced.ts'
+import { createPacer, type PacedParts, type Pacer, type Progress } from './paced.ts'
 import { addPresentStates, enqueueStates, kindTestOf, type States } from './snapshot.ts'
 
 interface ReplayOptions extends QueueOptions, PluginOptions, OutputOptions {
@@ -83,11 +83,10 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
     await enqueueAgain(queue.redis, queue.keys, sink, Map.groupBy(portion, snapshot.laneOf))
     return portion.length
   })
-  for await (const delivery of deliveries) {
-    if (sending.signal.aborted) break
-    await sending.add(delivery)
-  }
-  const { count, last } = await sending.end()
+  const { count, last } = await sendAll(deliveries, sending).catch((error: Error) => {
+    process.stderr.write(`stopped: ${continueHint(sending.progress().last, options, untilMs)}\n`)
+    throw error
+  })
   const isStopped = sending.signal.aborted
   const data = { sink, sent: count, isStopped, ...leftOf(delivered) }
   process.stdout.write(
@@ -100,12 +99,22 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
   return isStopped ? 1 : 0
 }
 
+async function sendAll(deliveries: AsyncIterable<Delivery>, sending: Sending): Promise<Progress> {
+  for await (const delivery of deliveries) {
+    if (sending.signal.aborted) break
+    await sending.add(delivery)
+  }
+  return sending.end()
+}
+
 async function replaySnapshot(options: ReplayOptions): Promise<number> {
   const { sink, rule, context, output } = options
   const isKind = kindTestOf(options.kind)
   const configuration = await readDryConfiguration(options.config, options)
   requireRuleAndSink(options, configuration.config)
   await using queue = await openQueue(options)
+  if (queue.isNew)
+    throw new Error('there is nothing to complete: start kubeherald with this configuration first')
   const run = await createDryRun(configuration)
   const states: States = new WeakMap()
   const { laneOf } = run.snapshot
@@ -139,13 +148,16 @@ async function replaySnapshot(options: ReplayOptions): Promise<number> {
   return isStopped ? 1 : 0
 }
 
+/** Aborted by the first signal. */
+type Sending = Pacer & { signal: AbortSignal }
+
 /** Enqueues what is added until a signal comes, and shows the progress. */
 async function startSending(
   { redis, keys }: OpenQueue,
   configuration: DryConfiguration,
   sink: string,
   enqueue: PacedParts['enqueue'],
-): Promise<Pacer & { signal: AbortSignal }> {
+): Promise<Sending> {
   const reports = await readReportsWithRules(redis, keys)
   if (!reports.some(({ sinks }) => sinks.some((it) => it.sink === sink)))
     note(`note: no process delivers to ${sink}: what is sent waits until one does\n`)
@@ -158,7 +170,13 @@ async function startSending(
   const pacer = createPacer({ enqueue, noRoom, onProgress: progress.at, signal })
   return {
     signal,
-    add: pacer.add,
+    async add(delivery) {
+      await pacer.add(delivery).catch((error) => {
+        progress.end()
+        throw error
+      })
+    },
+    progress: pacer.progress,
     async end() {
       const end = await pacer.end()
       progress.end()

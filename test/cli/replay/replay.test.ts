@@ -6,7 +6,12 @@ import { silentLog } from '../../../src/observe/log.ts'
 import { packJournal } from '../../../src/store/commit/journal.ts'
 import { packHistory } from '../../../src/store/history/history-format.ts'
 import { keysOf } from '../../../src/store/keys.ts'
-import { enqueueCurrent, type NoRoom, noRoomFor } from '../../../src/store/lanes/enqueue-again.ts'
+import {
+  enqueueAgain,
+  enqueueCurrent,
+  type NoRoom,
+  noRoomFor,
+} from '../../../src/store/lanes/enqueue-again.ts'
 import { readLane } from '../../../src/store/lanes/lane-reader.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
 import { openRedis } from '../../../src/store/redis/connection.ts'
@@ -184,6 +189,22 @@ test('a replay that is stopped while it waits has sent whole portions, and goes 
   expect(waits).toEqual([full])
   expect(sent.map(shown)).toEqual(all.slice(0, 200))
   expect(end).toMatchObject({ count: 200, last: sent.at(-1) })
+})
+
+test('a newer layout, or a lane that another program took, gets nothing', async () => {
+  await using it = await openPast()
+  const event = headerFor('a', '1', 'MODIFIED', 'u')
+  const some: Delivery[] = [{ sink: 'bus', rule: 'all', event, objectJson: Buffer.from('{}') }]
+  const lanes = new Map([
+    ['bus/n1', some],
+    ['bus/n2', some],
+  ])
+  await it.redis.set(it.keys.lane('bus/n2'), 'mine')
+  await expect(enqueueAgain(it.redis, it.keys, 'bus', lanes)).rejects.toThrow('WRONGTYPE')
+  await it.redis.del(it.keys.lane('bus/n2'))
+  await it.redis.set(it.keys.schema, '99')
+  await expect(enqueueAgain(it.redis, it.keys, 'bus', lanes)).rejects.toThrow('layout 99')
+  expect(await it.redis.exists(it.keys.lane('bus/n1'), it.keys.pending)).toBe(0)
 })
 
 test('a state goes to a sink only if no newer one can be on its way', async () => {
