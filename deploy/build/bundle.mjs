@@ -40,6 +40,8 @@ const ON_DEMAND = [
 /** Commands that ask the cluster or Redis, and those that need not; the thread of a reload needs what these have. */
 const WITH_OTHERS = [
   ...['queue/status', 'queue/dead-letters', 'queue/history', 'dry-run/tail', 'dry-run/backtest'],
+  'replay/replay',
+  'top/top',
   ...[
     'dry-run/explain',
     'dry-run/why',

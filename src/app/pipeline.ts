@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { IndexReader, SourceStore } from '../model/change.ts'
+import { managerToShow } from '../model/event.ts'
 import { journalContents } from '../model/journal-record.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -105,7 +106,9 @@ export function startPipeline(parts: PipelineParts): Pipeline {
         const event = normaliserOf(snapshot, parts)(source, transition)
         // Where no rule uses related metadata, none is looked up.
         const isAlone = snapshot.needs.metadata.length === 0
-        return isAlone ? { objectJson: event.objectJson } : journalContents(event)
+        if (!isAlone) return journalContents(event)
+        const manager = managerToShow(event)
+        return { objectJson: event.objectJson, ...(manager && { around: { manager } }) }
       },
     },
   })

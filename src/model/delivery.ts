@@ -24,6 +24,8 @@ export interface Delivery {
   releasedAt?: string
   /** Put back from the dead letters by hand; may arrive after newer ones of its object. */
   replay?: true
+  /** Sent again by `kubeherald replay`: it was delivered before, and may arrive after newer ones of its object. */
+  replayed?: true
   /** Where its trace goes on, when it is sampled. */
   trace?: TraceContext
 }

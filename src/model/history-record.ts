@@ -51,6 +51,6 @@ export interface HistoryRecord {
   limit?: LimitName
   /** A digest of so many events, the objects of the first of them, or the end of an incident. */
   notice?: { kind: 'digest'; count: number; objects: readonly string[] } | { kind: 'resolved' }
-  /** A dead letter that was retried by hand. */
+  /** A dead letter that was retried by hand, or a delivery of `kubeherald replay`. */
   isReplay?: true
 }

@@ -45,6 +45,7 @@ class LazyMessage implements RenderedMessage {
   declare readonly order?: string
   declare readonly heldBack?: NonNullable<Message['heldBack']>
   declare readonly logs?: ContainerLog
+  declare readonly replayed?: true
   readonly #delivery: Delivery
   readonly #options: RenderOptions
   #object: Record<string, unknown> | undefined
@@ -63,6 +64,7 @@ class LazyMessage implements RenderedMessage {
     if (delivery.order !== undefined) this.order = delivery.order
     if (delivery.heldBack) this.heldBack = delivery.heldBack
     if (delivery.logs) this.logs = delivery.logs
+    if (delivery.replayed) this.replayed = true
   }
 
   get id(): string {

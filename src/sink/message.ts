@@ -23,6 +23,8 @@ export interface Subject {
   readonly heldBack?: Delivery['heldBack']
   /** The end of the container's log, or why it could not be had; where the rule has `logs`. */
   readonly logs?: ContainerLog
+  /** Sent again by `kubeherald replay`, with the id of the first time; it may arrive after newer ones of its object. */
+  readonly replayed?: true
   readonly event: EventHeader
   /** The object (trimmed, Secret values hashed), parsed on first use. */
   readonly object: Readonly<Record<string, unknown>>
@@ -189,7 +191,7 @@ export function clock(time: string): string {
 }
 
 /** The parts of a message that its CloudEvent contains. */
-type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack' | 'logs'> & {
+type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack' | 'logs' | 'replayed'> & {
   readonly event: EventHeader
   readonly labels?: Subject['labels']
 }
@@ -222,6 +224,7 @@ export function cloudEventAttributes(
     resourceversion: event.resourceVersion,
     partitionkey: event.uid,
     ...(event.synthesized && { synthesized: true }),
+    ...(subject.replayed && { replayed: true }),
     ...(severity && { severity }),
   }
 }

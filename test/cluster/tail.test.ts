@@ -186,6 +186,56 @@ rules: ${rules}`
   )
 })
 
+test('replay sends again what a sink got, in order for each object, and the ledger balances', {
+  timeout: 60_000,
+}, async () => {
+  for (const name of ['again-1', 'again-2']) await create(name)
+  for (const version of [1, 2])
+    await bed.kubernetes.request('PUT', `${CONFIG_MAPS}/again-1`, manifest(CONFIG_MAPS, 'again-1', version))
+  await bed.kubernetes.request('DELETE', `${CONFIG_MAPS}/again-2`)
+  await bed.allArrived()
+  await bed.kubeherald.settled()
+  const first = bed.hook.requests.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body))
+  const { code, stdout, stderr } = await bed.kubeherald.command('replay', '--sink', 'hook', '--since', '1h')
+  expect(code).toBe(0)
+  expect(stderr).not.toContain('warning')
+  expect(stdout).toMatch(new RegExp(`^${first.length} events go to hook again`))
+  const { balanced, sinks } = await bed.kubeherald.settled()
+  expect({ balanced, hook: sinks.hook }).toMatchObject({
+    balanced: true,
+    hook: { delivered: 2 * first.length, pending: 0 },
+  })
+  const again = bed.hook.requests.slice(first.length).map(({ body }) => JSON.parse(body))
+  const ofObject = (all: any[]) => Map.groupBy(all, ({ subject }) => subject)
+  const marked = first.map((it) => ({ ...it, replayed: true }))
+  expect(ofObject(again)).toEqual(ofObject(marked))
+})
+
+test('a snapshot sends the present state of each object once, and not those that are gone', {
+  timeout: 60_000,
+}, async () => {
+  await create('state-1')
+  await create('state-2')
+  await bed.kubernetes.request('PUT', `${CONFIG_MAPS}/state-1`, manifest(CONFIG_MAPS, 'state-1', 1))
+  await bed.kubernetes.request('DELETE', `${CONFIG_MAPS}/state-2`)
+  await bed.allArrived()
+  await bed.kubeherald.settled()
+  const before = bed.hook.requests.length
+  const { code, stdout } = await bed.kubeherald.command('replay', '--snapshot', '--sink', 'hook', '--json')
+  const { balanced } = await bed.kubeherald.settled()
+  const { items } = (await bed.kubernetes.request('GET', CONFIG_MAPS)) as any
+  const states = bed.hook.requests.slice(before).map(({ body }) => JSON.parse(body))
+  expect({ code, balanced, ...JSON.parse(stdout) }).toMatchObject({
+    ...{ code: 0, balanced: true, objects: items.length, sent: items.length, newer: 0 },
+  })
+  const namesOf = (all: any[]) => all.map(({ name, resourceVersion }) => `${name}@${resourceVersion}`)
+  expect(states.map((it) => `${it.name}@${it.resourceversion}`).toSorted()).toEqual(
+    namesOf(items.map((it: any) => it.metadata)).toSorted(),
+  )
+  for (const it of states)
+    expect(it).toMatchObject({ replayed: true, synthesized: true, data: { type: 'ADDED', rule: 'all' } })
+})
+
 test('backtest says what to do without a journal', async () => {
   desk.write('elsewhere.yaml', NEW(bed.redis.url).replace('cluster: test', 'cluster: elsewhere'))
   const { code, stderr } = await desk.run('backtest', '-c', 'elsewhere.yaml', '--rules', 'new.yaml')

@@ -25,7 +25,12 @@ export interface Faults {
 }
 
 /** All the ways in which a part can die, chosen by `random`. */
-export function createFaults(bed: Bed, processes: readonly Kubeherald[], random: () => number): Faults {
+export function createFaults(
+  bed: Bed,
+  processes: readonly Kubeherald[],
+  random: () => number,
+  historyBegins: () => Promise<void>,
+): Faults {
   const gaps = createGapLog(bed, [CONFIG_MAPS, DEPLOYMENTS, WIDGETS])
   const between = (low: number, high: number) => low + random() * (high - low)
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -124,7 +129,7 @@ export function createFaults(bed: Bed, processes: readonly Kubeherald[], random:
         await settle()
       },
     },
-    ...redisFaults(bed.redis, { pause, between, settle }),
+    ...redisFaults(bed.redis, { pause, between, settle, historyBegins }),
     ...['503', '500', 'hang', 'reset'].map((kind) => ({
       name: `webhook: ${kind}`,
       async strike() {

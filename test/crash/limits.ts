@@ -24,7 +24,16 @@ export const OTHER_GROUPS = [
   'group: { by: rule, wait: 3s, interval: 2s, max: 20 }',
 ]
 
-const NAMES = ['throttled', 'counted', 'grouped', 'debounced', 'sampled', 'lasting', 'told', 'quiet'] as const
+export const NAMES = [
+  'throttled',
+  'counted',
+  'grouped',
+  'debounced',
+  'sampled',
+  'lasting',
+  'told',
+  'quiet',
+] as const
 
 export const limitedSinks = (url: string) =>
   NAMES.map((name) => `${name}: { type: webhook, url: "${url}/${name}" }`).join(', ')

@@ -2,19 +2,21 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Redis } from 'ioredis'
 import { silentLog } from '../../src/observe/log.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { startBed } from '../cluster/bed.ts'
 import { arrivalOf } from '../cluster/compare.ts'
-import { startKubeherald } from '../cluster/kubeherald.ts'
+import { type Kubeherald, startKubeherald } from '../cluster/kubeherald.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts'
 import { seeded } from '../seeded-random.ts'
 import { startKubernetes } from '../servers/kubernetes.ts'
 import { waitFor } from '../wait-for.ts'
 import { createFaults } from './faults.ts'
-import { faultsOfLimits, LIMITED_RULES, limitedSinks } from './limits.ts'
+import { beginHistory, faultsOfHistory, HISTORY } from './history.ts'
+import { faultsOfLimits, LIMITED_RULES, limitedSinks, NAMES } from './limits.ts'
 import { MAXMEMORY } from './redis-faults.ts'
 import { verdictOf } from './verdict.ts'
 
@@ -50,7 +52,8 @@ await using bed = await startBed({
   prefixes: ['configmaps', 'deployments', 'stable.example.com/widgets'],
   sinks: ({ url }) => `{ hook: { type: webhook, url: "${url}" }, ${limitedSinks(url)} }`,
   rules: `
-  - { name: all, when: { namespace: default }, to: hook }${LIMITED_RULES}${values.leases ? `\n${LEASES}` : ''}`,
+  - { name: all, when: { namespace: default }, to: hook }${LIMITED_RULES}
+${HISTORY}${values.leases ? `\n${LEASES}` : ''}`,
 })
 const { configFile } = bed.kubeherald
 const config = readFileSync(configFile, 'utf8').replace(/^server:.*$/m, '')
@@ -71,7 +74,33 @@ const arrivals = () =>
   bed.hook.requests
     .filter(({ status, path }) => status === 200 && path === '/hook')
     .map(({ body }) => arrivalOf(body))
-const faults = createFaults(bed, processes, random)
+/** A process that ended delivers nothing. */
+const ENDED = 'kubeherald_back_pressure 0'
+
+/** The history is complete from now on: a full Redis gave it up. */
+async function historyBegins(): Promise<void> {
+  const isOpen = async (it: Kubeherald) =>
+    /^kubeherald_back_pressure 0$/m.test(await it.metrics().catch(() => ENDED))
+  const areOpen = () =>
+    Promise.all(processes.map(isOpen)).then(
+      (all) => all.every(Boolean),
+      () => false,
+    )
+  await waitFor(areOpen, { timeoutMs: 60_000, what: 'all processes to see that Redis has room' })
+  // What was delivered while it was full is acknowledged.
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  await withRedis((redis) => beginHistory(redis, ['hook', ...NAMES]))
+}
+
+async function withRedis<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = openRedis(bed.redis.url, 'work', silentLog)
+  try {
+    return await use(redis)
+  } finally {
+    redis.disconnect()
+  }
+}
+const faults = createFaults(bed, processes, random, historyBegins)
 
 /** Rare: the receiver keeps all that it takes. 1 MB of < is 6 MB of JSON. */
 const sizes = { escaped: 0, plain: 0 }
@@ -135,6 +164,8 @@ const { ledger } = await bed.kubeherald.status()
 const limitFaults = faultsOfLimits(bed.hook.requests, ledger.rules)
 console.log(`rules: ${JSON.stringify(ledger.rules, null, 1)}`)
 console.log(limitFaults.join('\n'))
+const history = await withRedis((redis) => faultsOfHistory(redis, ledger.sinks, bed.hook.requests))
+console.log([history.summary, ...history.faults].join('\n'))
 const differences = await differencesOfIndexes().catch((error) => String(error))
 console.log(`differences between indexes and cluster: ${differences}`)
 console.log(`large objects: ${sizes.escaped} of 6 MB, ${sizes.plain} of 100 to 300 KB`)
@@ -146,6 +177,7 @@ const good =
   verdict.outOfOrder.length === 0 &&
   verdict.unexpected.length === 0 &&
   limitFaults.length === 0 &&
+  history.faults.length === 0 &&
   differences === 0 &&
   ledger.balanced
 console.log(
@@ -182,11 +214,11 @@ async function differencesOfIndexes(): Promise<number> {
 
 /** How many dead letters there are of each reason. */
 async function reasonsOfDeadLetters(): Promise<Record<string, number>> {
-  const redis = openRedis(bed.redis.url, 'work', silentLog)
   const counts: Record<string, number> = {}
-  for await (const { reason, detail } of listDeadLetters(redis, keysOf('test')))
-    counts[`${reason}: ${detail}`] = (counts[`${reason}: ${detail}`] ?? 0) + 1
-  redis.disconnect()
+  await withRedis(async (redis) => {
+    for await (const { reason, detail } of listDeadLetters(redis, keysOf('test')))
+      counts[`${reason}: ${detail}`] = (counts[`${reason}: ${detail}`] ?? 0) + 1
+  })
   return counts
 }
 

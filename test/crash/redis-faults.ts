@@ -13,10 +13,12 @@ interface Times {
   pause(ms: number): Promise<unknown>
   between(low: number, high: number): number
   settle(): Promise<unknown>
+  /** A full Redis gave up the history. */
+  historyBegins(): Promise<void>
 }
 
 /** What Redis does besides dying: it answers late or not at all, refuses, or is full. */
-export function redisFaults(redis: RedisServer, { pause, between, settle }: Times): Fault[] {
+export function redisFaults(redis: RedisServer, { pause, between, settle, historyBegins }: Times): Fault[] {
   const set = (name: string, value: string) => redis.command('CONFIG', 'SET', name, value)
   return [
     {
@@ -63,6 +65,7 @@ export function redisFaults(redis: RedisServer, { pause, between, settle }: Time
         await pause(between(500, 5_000))
         await redis.command('DEL', ...fillers)
         await settle()
+        await historyBegins()
       },
     },
   ]

@@ -81,6 +81,7 @@ const ELSEWHERE: Elsewhere[] = [
   { page: /recipes\/operation/, command: /./, by: 'test/deploy/readme.test.ts' },
   // Needs a journal in which something has happened.
   { command: /^kubeherald backtest/, by: 'test/cluster/tail.test.ts', as: "desk.run('backtest'" },
+  { command: /^kubeherald replay/, by: 'test/cluster/tail.test.ts', as: "command('replay'" },
   { command: /check\.sh$/, by: '.github/workflows/image.yml' },
   {
     command: /^docker run --rm/,

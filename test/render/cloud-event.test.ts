@@ -64,6 +64,12 @@ test('synthesized stands there only where it is true, and an Event is told in on
   })
 })
 
+test('a message that is sent again has the mark, and the same id', () => {
+  expect(envelope(delivery())).not.toHaveProperty('replayed')
+  const again = { ...delivery(), replayed: true as const }
+  expect(envelope(again)).toEqual({ ...envelope(delivery()), replayed: true })
+})
+
 test('the log of a container is in the data, or why there is none', () => {
   const text = { container: 'app', previous: true, text: 'it crashed' }
   expect(envelope({ ...delivery(), logs: text }).data.logs).toEqual(text)

@@ -1,12 +1,12 @@
-import { describeRestart, type QueueStatus, type SinkStatus, type WatchStatus } from '../../model/status.ts'
+import { describeRestart, type QueueStatus } from '../../model/status.ts'
 import { titleIn } from '../../store/commit/stored-json.ts'
 import { type RuleLedger, readStatus, type StatusReport, type WatchCounts } from '../../store/ledger.ts'
 import { readHash } from '../../store/redis/scan.ts'
-import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
 import { duration, table } from '../output/table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
+import { contact, lastErrorOf, phaseOf, short, sinkViews, watchViews } from './status-views.ts'
 
 interface StatusOptions extends QueueOptions, OutputOptions {
   verify?: boolean
@@ -94,7 +94,7 @@ function configurations(instances: StatusReport['instances']): string {
 
 function watches({ instances, ledger, atMs }: StatusReport): string {
   const watching = instances.filter(({ role }) => role !== 'deliver')
-  const live = atWork(watching.flatMap((instance) => instance.watches.map((watch) => ({ instance, watch }))))
+  const live = watchViews({ instances })
   const several = watching.length > 1
   const isVerified = live.some(({ watch }) => watch.verified !== undefined)
   const header = [
@@ -144,30 +144,6 @@ function metadata({ instances, atMs }: StatusReport): string[] {
   return rows.length === 0 ? [] : [table([header, ...rows])]
 }
 
-/**
- * One view of each watch: of the process that works on it, or of a standby when none does. Just after it
- * moved, the last report of the former holder still claims it: the newest report is right.
- */
-function atWork<View extends { instance: { atMs: number }; watch: WatchStatus }>(
-  views: readonly View[],
-): readonly View[] {
-  const chosen = new Map<string, View>()
-  for (const view of views) {
-    const known = chosen.get(view.watch.key)
-    if (!known || isRather(view, known)) chosen.set(view.watch.key, view)
-  }
-  return [...chosen.values()]
-}
-
-function isRather<View extends { instance: { atMs: number }; watch: WatchStatus }>(view: View, known: View) {
-  if (isStandby(view.watch) !== isStandby(known.watch)) return isStandby(known.watch)
-  return !isStandby(view.watch) && view.instance.atMs > known.instance.atMs
-}
-
-function isStandby({ phase }: WatchStatus): boolean {
-  return phase === 'standby'
-}
-
 /** What is known of them while nobody watches. */
 function storedWatches({ instances, ledger }: StatusReport, titles: ReadonlyMap<string, string>): string {
   const rows = Object.entries(ledger.watches).map(([key, counts]) => {
@@ -183,34 +159,13 @@ function countsOf(counts: WatchCounts | undefined): string[] {
   return [observed, unmatched, dropped, matched, limited].map(String)
 }
 
-/** Shorter than this is usual: the API server ends each watch after a few minutes, and a probe asks where it is. */
-const SHOWN_BEHIND_MS = 60_000
-
-function phaseOf({ phase, behind }: WatchStatus): string {
-  if (!behind || behind.ms < SHOWN_BEHIND_MS) return phase
-  return `${phase}, behind for ${duration(behind.ms)}${behind.waitsFor === 'redis' ? ' (Redis)' : ''}`
-}
-
-function contact(watch: WatchStatus, now: number): string {
-  return watch.lastContactMs === 0 ? '-' : `${duration(now - watch.lastContactMs)} ago`
-}
-
 function sinks({ instances, ledger, atMs }: StatusReport): string {
   const header = ['SINK', 'HEALTH', 'ENQUEUED', 'DELIVERED', 'DEAD', 'PENDING', 'OLDEST', 'LAST ERROR']
   const delivering = instances.some(({ role }) => role !== 'watch')
-  const rows = Object.entries(ledger.sinks).map(([name, counts]) => {
-    const views = instances.flatMap((instance) => instance.sinks.filter(({ sink }) => sink === name))
-    const failing = views.find(({ healthy }) => !healthy)
-    const unseen = delivering ? 'not in use' : 'stopped'
-    const aside = views.reduce((sum, view) => sum + view.aside, 0)
-    const partly = aside + Math.max(0, ...views.map((view) => view.failingTargets ?? 0))
-    const well = partly === 0 ? 'ok' : `ok but ${partly}`
-    const removed = views.length > 0 && views.every((view) => view.removed)
-    const health = views.length === 0 ? unseen : failing ? 'failing' : removed ? 'draining' : well
-    const latest = views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0]
+  const rows = sinkViews({ instances, ledger }).map(({ sink, health, counts, lastError }) => {
     const oldest = counts.oldestMs === undefined ? '-' : duration(atMs - counts.oldestMs)
     const numbers = [counts.enqueued, counts.delivered, counts.dead, counts.pending].map(String)
-    return [name, health, ...numbers, oldest, lastErrorOf(failing ?? latest, atMs)]
+    return [sink, health, ...numbers, oldest, lastErrorOf(lastError, atMs)]
   })
   const note = instances.length > 0 && !delivering ? 'no process delivers\n' : ''
   return rows.length === 0 ? 'no deliveries yet\n' : note + table([header, ...rows])
@@ -275,11 +230,6 @@ function held(counts: RuleLedger | undefined): string {
   return some.length === 0 ? '0' : some.map(([by, count]) => `${count} ${by}`).join(', ')
 }
 
-function lastErrorOf(view: SinkStatus | undefined, nowMs: number): string {
-  if (view?.lastError === undefined) return ''
-  return `${duration(nowMs - (view.lastErrorMs ?? nowMs))} ago ${short(friendlyError(view.lastError))}`
-}
-
 function ledger({ ledger }: StatusReport): string {
   return ledger.balanced
     ? 'ledger: balanced\n'
@@ -294,10 +244,4 @@ function history({ history, atMs }: StatusReport): string {
 function journal({ journal, atMs }: StatusReport): string {
   if (!journal) return ''
   return `journal: ${(journal.bytes / 1e6).toFixed(1)} MB of the last ${duration(atMs - journal.oldestMs)}\n`
-}
-
-function short(text: string | undefined, most = 100): string {
-  if (!text) return ''
-  const line = printable(text)
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line
 }

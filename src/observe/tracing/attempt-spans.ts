@@ -134,7 +134,7 @@ class AttemptSpans implements AttemptTrace {
   }
 
   #startProcess({ delivery, tries }: Attempted, startTime: number): Span | undefined {
-    const { trace, event, rule, replay } = delivery
+    const { trace, event, rule, replay, replayed } = delivery
     const parent = trace && remoteContext(trace)
     if (!parent) return undefined
     const attributes = {
@@ -143,7 +143,7 @@ class AttemptSpans implements AttemptTrace {
       ...attributesOf(event),
       'kubeherald.rule': rule,
       'kubeherald.delivery.tries': tries,
-      ...(replay && { 'kubeherald.delivery.replay': true }),
+      ...((replay || replayed) && { 'kubeherald.delivery.replay': true }),
     }
     return this.#tracer.startSpan(
       `process ${this.#sink}`,

@@ -40,6 +40,8 @@ export interface MessageParts {
   heldBack?: Message['heldBack']
   /** The end of a container's log; `content.logs` contains it. */
   logs?: ContainerLog
+  /** As `kubeherald replay` sends it. */
+  replayed?: true
   /** As where traces are on. */
   trace?: TraceContext
   /** Replaces the summary in the sink's markup; may throw. */
@@ -58,7 +60,7 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
   }
   const summary: Summary = { ...summarize(event), ...parts.summary }
   const objectJson = Buffer.from(JSON.stringify(object))
-  const { severity, labels = {}, notice, heldBack, logs } = parts
+  const { severity, labels = {}, notice, heldBack, logs, replayed } = parts
   const limited = {
     rule,
     labels,
@@ -66,6 +68,7 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     ...(notice && { notice }),
     ...(heldBack && { heldBack }),
     ...(logs && { logs }),
+    ...(replayed && { replayed }),
   }
   return {
     id: messageId({ event, ...limited }),

@@ -7,8 +7,8 @@ import { COMPLETE } from './relist-diff.ts'
 import type { OldObjects } from './transact.ts'
 
 interface MemoryStoreParts {
-  /** Called with the changes of each commit, in the order of each source. */
-  onTransitions(source: Source, transitions: readonly Transition[]): void
+  /** Called with the changes of each commit, in the order of each source; the source continues when it resolves. */
+  onTransitions(source: Source, transitions: readonly Transition[]): void | Promise<void>
   old: OldObjects
   enrich?: AwaitMetadata
   clock: { now(): number }
@@ -97,7 +97,7 @@ class MemorySession extends IndexSession {
     for (const name of made.unseenDelete) this.#unlisted.delete(name)
     this.checkpoint = this.moved(move, 'memory')
     this.emitted += made.transitions.length
-    if (made.transitions.length > 0) this.#onTransitions(this.source, made.transitions)
+    if (made.transitions.length > 0) await this.#onTransitions(this.source, made.transitions)
   }
 
   #read(queue: (reads: Reads) => void): unknown[] {

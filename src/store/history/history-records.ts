@@ -52,7 +52,7 @@ export function recordsWith(history: { isOn(): boolean } | undefined, clock: { n
 
 /** The record of a delivery that was delivered, given up, or failed and waits on. */
 export function recordOfDelivery(
-  { sink, rule, event, notice, replay }: Delivery,
+  { sink, rule, event, notice, replay, replayed }: Delivery,
   attempts: Attempts | undefined,
   end: End,
   atMs: number,
@@ -76,7 +76,7 @@ export function recordOfDelivery(
           ? { kind: notice.kind }
           : { kind: notice.kind, count: notice.count, objects: objectsOf(notice.items) },
     }),
-    ...(replay && { isReplay: true }),
+    ...((replay || replayed) && { isReplay: true }),
   }
 }
 
