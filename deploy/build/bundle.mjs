@@ -42,6 +42,8 @@ const WITH_OTHERS = [
   ...['queue/status', 'queue/dead-letters', 'queue/history', 'dry-run/tail', 'dry-run/backtest'],
   'replay/replay',
   'top/top',
+  'control/silence',
+  'control/incidents',
   ...[
     'dry-run/explain',
     'dry-run/why',

@@ -82,6 +82,16 @@ const ELSEWHERE: Elsewhere[] = [
   // Needs a journal in which something has happened.
   { command: /^kubeherald backtest/, by: 'test/cluster/tail.test.ts', as: "desk.run('backtest'" },
   { command: /^kubeherald replay/, by: 'test/cluster/tail.test.ts', as: "command('replay'" },
+  {
+    command: /^kubeherald silence expire/,
+    by: 'test/cli/control.test.ts',
+    as: "'silence', 'expire'",
+  },
+  {
+    command: /^kubeherald incidents acknowledge/,
+    by: 'test/cli/control.test.ts',
+    as: "'incidents', 'acknowledge'",
+  },
   { command: /check\.sh$/, by: '.github/workflows/image.yml' },
   {
     command: /^docker run --rm/,

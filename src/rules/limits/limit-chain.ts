@@ -1,3 +1,4 @@
+import type { Acknowledgement } from '../../model/incident.ts'
 import type { LimitName } from '../../model/limit.ts'
 import { type Emission, fromStored, sumOfSuppressed, titleOf, toStored } from './emission.ts'
 import { addToGroup } from './group.ts'
@@ -21,6 +22,9 @@ export function applyLimitChain(
 ): LimitResult {
   const { name, after, throttle, group, resolveAfter } = plan
   let emission = event
+  const acknowledged =
+    resolveAfter && keys.quiet !== undefined && acknowledgedAt(tx, keys.quiet, resolveAfter, atMs)
+  if (acknowledged) return suppress(tx, name, 'acknowledged', emission, detailOf(acknowledged))
   if (after && keys.after !== undefined && tx.hasCapacity(name, keys.after)) {
     const completing = applyAfter(tx, { ...plan, after }, keys.after, emission, atMs)
     if (!completing) return suppress(tx, name, 'after', emission)
@@ -41,6 +45,21 @@ export function applyLimitChain(
     openResolveAfter(tx, { ...plan, resolveAfter }, keys.quiet, { emission, atMs, order, throttleKey })
   }
   return result
+}
+
+/** Returns who acknowledged the incident that an event belongs to. */
+function acknowledgedAt(
+  tx: LimitTransaction,
+  key: string,
+  { afterMs }: ResolveAfterPlan,
+  atMs: number,
+): Acknowledgement | undefined {
+  const state = tx.read('shared', key, 'quiet')
+  return state && state.lastMs + afterMs > atMs ? state.ack : undefined
+}
+
+function detailOf({ by, reason }: Acknowledgement): string {
+  return `by ${by}${reason === undefined ? '' : `: ${reason}`}`
 }
 
 /** Groups beyond the capacity of a rule are collected in one group. */
@@ -76,8 +95,9 @@ function suppress(
   rule: string,
   limit: LimitName,
   { content, sinks }: Emission,
+  detail?: string,
 ): LimitResult {
-  tx.suppress(rule, limit, { event: content.event, sinks })
+  tx.suppress(rule, limit, { event: content.event, sinks, ...(detail !== undefined && { detail }) })
   return { suppressedBy: limit }
 }
 
@@ -187,6 +207,8 @@ function openResolveAfter(
   const { emission, atMs, order, throttleKey } = opening
   const state = resolveIfDue(tx, key, atMs, resolveAfter)
   const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
+  // A state of an older version has no number.
+  const sent = state ? state.sent && state.sent + 1 : 1
   const last = state?.last ?? toStored({ ...emission, heldBack: undefined })
   keepResolveAfter(tx, key, resolveAfter, {
     v: 1,
@@ -198,6 +220,8 @@ function openResolveAfter(
     last: { ...last, sinks },
     ...(order !== undefined && { order }),
     ...(throttleKey !== undefined && { throttleKey }),
+    ...(sent !== undefined && { sent }),
+    ...(state?.ack && { ack: state.ack }),
   })
 }
 

@@ -1,5 +1,6 @@
 import type { DigestItem, Resolved } from '../../model/delivery.ts'
 import type { EventHeader } from '../../model/event.ts'
+import type { Acknowledgement } from '../../model/incident.ts'
 
 /**
  * The fields of every stored state. They never change, so that the waiting events of another version's state can be counted. `limit`
@@ -78,6 +79,10 @@ export interface ResolveAfterState extends StateHead {
   order?: string
   /** The state of `throttle` with the same group key: it ends with the incident. */
   throttleKey?: string
+  /** Number of events that were sent or added to a digest. */
+  sent?: number
+  /** Nothing more of it is sent until it ends. */
+  ack?: Acknowledgement
 }
 
 /** `count`: of one Event. */
