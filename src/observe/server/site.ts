@@ -14,6 +14,8 @@ export interface ApiCall {
   path: string
   query: URLSearchParams
   caller: Caller
+  /** Whether the configuration that is in force by now still allows it, for an answer that lasts. */
+  isStillAllowed(): boolean
 }
 
 interface SiteParts {
@@ -37,7 +39,8 @@ export function createSite({ access, api }: SiteParts): Site {
     if (!API.test(path)) return servePage(request, response, path, access().page(asking))
     const caller = access().api(asking)
     if (isRefusal(caller)) return refuse(request, response, caller)
-    return api({ request, response, path, query: new URLSearchParams(query), caller })
+    const isStillAllowed = () => !isRefusal(access().api(asking))
+    return api({ request, response, path, query: new URLSearchParams(query), caller, isStillAllowed })
   }
 }
 
