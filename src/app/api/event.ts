@@ -178,7 +178,7 @@ function cut(text: string): string {
 }
 
 /**
- * Returns what each rule makes of an event now. The states of its limits are not those of that time, so the history has the last word on
+ * Returns what each rule makes of an event now. The states of its limits are not those of that time, so the history decides on
  * what was sent and suppressed.
  */
 function explained(run: DryRun, event: ClusterEvent, records: readonly HistoryRecord[]): ExplainedRule[] {

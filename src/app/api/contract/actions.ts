@@ -22,7 +22,9 @@ export const DeadLetter = z
     reason: z.string(),
     detail: z.string(),
     atMs: Ms,
-    count: Count.meta({ description: 'Deliveries that it stands for: more than 1 where it cannot be read.' }),
+    count: Count.meta({
+      description: 'How many deliveries it counts for: more than 1 where it cannot be read.',
+    }),
     event: EventSummary.optional().meta({ description: 'Absent: it cannot be read.' }),
     notice: Notice.optional(),
   })
