@@ -96,6 +96,7 @@ export const Silence = z
     reason: z.string(),
     by: z.string(),
     suppressed: Count.optional(),
+    state: z.enum(['pending', 'active', 'ended']),
   })
   .meta({ id: 'Silence' })
 export type Silence = z.output<typeof Silence>
@@ -108,6 +109,10 @@ export const NewSilence = z
     fromMs: Ms.optional().meta({ description: 'Default: now.' }),
     untilMs: Ms,
     reason: z.string().min(1).max(500),
+    all: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Confirms a match without conditions: everything is silenced.' }),
   })
   .meta({ id: 'NewSilence' })
 export type NewSilence = z.output<typeof NewSilence>
