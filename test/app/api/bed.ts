@@ -89,7 +89,11 @@ export async function startApiBed(
     const response = await fetch(url + path, init)
     const raw = await response.text()
     const isJson = /json/.test(response.headers.get('content-type') ?? '')
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(raw) : raw }
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson && raw !== '' ? JSON.parse(raw) : raw,
+    }
   }
   const moved = stack.move()
   return {
