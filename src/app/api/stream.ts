@@ -27,7 +27,7 @@ interface StreamParts {
 }
 
 /** Clients of all callers, and of one. */
-export const MOST_CLIENTS = 1_000
+const MOST_CLIENTS = 1_000
 export const MOST_CLIENTS_OF_ONE = 250
 /** What a client has not read is kept up to this; beyond it records are left out. */
 const MAX_UNREAD_BYTES = 262_144

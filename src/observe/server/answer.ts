@@ -19,7 +19,7 @@ const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 /** Smaller answers fit into a few packets. */
 const MIN_COMPRESSED = 4_096
-/** Whoever has not read an answer by then is cut off. */
+/** A client that has not read an answer by then is cut off. */
 const SLOW_MS = 30_000
 
 const compress = promisify(gzip)
