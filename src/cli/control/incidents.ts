@@ -11,7 +11,9 @@ import { UsageError } from '../usage-error.ts'
 import { currentUser } from './current-user.ts'
 
 /** Lists the open incidents, the oldest first. */
-export async function list(options: QueueOptions & OutputOptions & { rule?: string }): Promise<number> {
+export async function showIncidents(
+  options: QueueOptions & OutputOptions & { rule?: string },
+): Promise<number> {
   await using queue = await openQueue(options)
   const { items, isComplete } = await listIncidents(queue.redis, queue.keys)
   const shown = items.filter(({ rule }) => rule === (options.rule ?? rule))

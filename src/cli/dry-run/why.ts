@@ -3,7 +3,9 @@ import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import { type Explanation, explainEvent, explainJson } from '../../app/dry-run/explanation.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
+import { createSilences } from '../../rules/silences/silences.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
+import { listSilences } from '../../store/control/silences.ts'
 import { findDeliveries, newestId } from '../../store/history/find-deliveries.ts'
 import { type HistoryTarget, isAboutTarget, isOf, type Sent } from '../../store/history/history-target.ts'
 import type { StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
@@ -34,7 +36,8 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
   requireRuleAndSink(options, configuration.config)
   await using queue = await openQueue(options)
   const print = (it: string) => void process.stdout.write(configuration.hide(it))
-  const run = await createDryRun(configuration)
+  const silences = createSilences(await listSilences(queue.redis, queue.keys))
+  const run = await createDryRun({ ...configuration, silences })
   const found = await findDeliveries(
     queue,
     target,
