@@ -106,7 +106,8 @@ const program = await build({
   plugins: [
     onDemand(ROOT, ON_DEMAND),
     builtinsByRequire,
-    loadedTogether('commands-with-others', commands(WITH_OTHERS)),
+    // The API has most of them; a chunk of its own would cut what every process loads into more files.
+    loadedTogether('commands-with-others', [...commands(WITH_OTHERS), resolve(ROOT, 'src/app/api/site.ts')]),
     loadedTogether('commands-alone', commands(ALONE)),
     ...CLUSTER_PLUGINS,
     loadedLater('liquidjs', /src\/sink\/template\/filters\.ts$/, 'liquid'),

@@ -5,13 +5,15 @@ import { invocation } from '../environment.ts'
 import { type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
 import { duration, table } from '../output/table.ts'
-import { historyTarget } from '../queue/history-target.ts'
 import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
+import { pastTarget } from '../queue/past-target.ts'
 import { UsageError } from '../usage-error.ts'
 import { currentUser } from './current-user.ts'
 
 /** Lists the open incidents, the oldest first. */
-export async function list(options: QueueOptions & OutputOptions & { rule?: string }): Promise<number> {
+export async function showIncidents(
+  options: QueueOptions & OutputOptions & { rule?: string },
+): Promise<number> {
   await using queue = await openQueue(options)
   const { items, isComplete } = await listIncidents(queue.redis, queue.keys)
   const shown = items.filter(({ rule }) => rule === (options.rule ?? rule))
@@ -77,7 +79,7 @@ export async function acknowledge(incident: string, options: AcknowledgeOptions)
 const byId = (id: string) => (it: Incident) => it.key === id
 
 function byObject(rule: string, text: string): (it: Incident) => boolean {
-  const target = historyTarget(text)
+  const target = pastTarget(text)
   return (it) => {
     const [kind = '', path = ''] = it.object?.split(' ') ?? []
     const slash = path.indexOf('/')

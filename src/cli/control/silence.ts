@@ -111,7 +111,7 @@ interface ListOptions extends QueueOptions, OutputOptions {
 }
 
 /** Lists silences that are in force or to come, with `--ended` those of the last day too. */
-export async function list(options: ListOptions): Promise<number> {
+export async function showSilences(options: ListOptions): Promise<number> {
   await using queue = await openQueue(options)
   const nowMs = Date.now()
   const all = await listSilences(queue.redis, queue.keys, nowMs)

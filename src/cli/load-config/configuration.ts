@@ -1,3 +1,4 @@
+import type { DryRunOptions } from '../../app/dry-run/dry-run.ts'
 import { readDocument } from '../../config/document.ts'
 import type { JoinedDocument } from '../../config/include/joined-document.ts'
 import { type LoadOptions, loadConfig } from '../../config/load.ts'
@@ -5,10 +6,9 @@ import type { Problem } from '../../config/problem.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
 import type { Config } from '../../config/schema.ts'
 import { findConfig, STARTER } from '../../config/starter.ts'
-import { referencesShown, secretsHider } from '../../config/values/secrets.ts'
+import { hiderOf, referencesShown, secretsOf } from '../../config/values/secrets.ts'
 import type { SinkType } from '../../sink/index.ts'
 import { allSinks, sinkLoader } from '../../sink-types.ts'
-import type { DryRunOptions } from '../dry-run/dry-run.ts'
 import { BadConfiguration, UsageError } from '../usage-error.ts'
 import { FileReads, readFileIn } from './file-reads.ts'
 import { fillPlaceholders, PLACEHOLDER } from './placeholder-secrets.ts'
@@ -147,6 +147,6 @@ export async function readDryConfiguration(
     file,
     texts,
     load: sinkLoader(sinkTypes),
-    hide: secretsHider(document, placeholders),
+    hide: hiderOf(secretsOf(document, placeholders)),
   }
 }

@@ -1,5 +1,3 @@
-import { type ConfigSnapshot, createConfigSnapshot } from '../../app/config-snapshot.ts'
-import { evaluateWith } from '../../app/evaluation.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Evaluation, Source, Transition } from '../../model/change.ts'
 import type { Delivery } from '../../model/delivery.ts'
@@ -13,9 +11,11 @@ import { titleOf } from '../../watch/client/discovery.ts'
 import { readFrame } from '../../watch/decode/frame.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
 import { objectJsonOf } from '../../watch/decode/trim.ts'
+import { type ConfigSnapshot, createConfigSnapshot } from '../config-snapshot.ts'
+import { evaluateWith } from '../evaluation.ts'
 import { withLogs } from './logs.ts'
 import { type RuleConditions, ruleConditions } from './match-report.ts'
-import { minDurationOf } from './terminal-text.ts'
+import { minDurationOf } from './rule-texts.ts'
 
 /** A delivery that would be sent. */
 export interface Sent {
@@ -70,6 +70,8 @@ export interface DryRun {
   conditionsOf(rule: string, event: ClusterEvent): RuleConditions
   /** Runs the timers of limits up to a time. */
   advance(toMs: number): readonly TimerResult[]
+  /** Forgets the states of limits. */
+  forget(): void
 }
 
 export interface DryRunOptions {
@@ -92,7 +94,7 @@ export async function createDryRun({ config, load, silences }: DryRunOptions): P
     onRuleError: (rule, error) =>
       void errors.set(rule, error instanceof Error ? error.message : String(error)),
   })
-  const limits = new MemoryLimits(snapshot.limits, silences)
+  let limits = new MemoryLimits(snapshot.limits, silences)
   const order = new Map(config.rules.map(({ name }, index) => [name, index]))
   const ruleOf = (name: string) => config.rules[order.get(name) ?? -1]
 
@@ -194,6 +196,9 @@ export async function createDryRun({ config, load, silences }: DryRunOptions): P
         sent: sentOf(outcome.deliveries, atMs),
         counts: outcome.rules,
       })),
+    forget() {
+      limits = new MemoryLimits(snapshot.limits, silences)
+    },
   }
 }
 
