@@ -1,6 +1,6 @@
 import type { SlackRoute } from '../../sinks/slack/config.ts'
 import slack from '../../sinks/slack/index.ts'
-import type { Sent } from '../../src/cli/dry-run/dry-run.ts'
+import type { Sent } from '../../src/app/dry-run/dry-run.ts'
 import { findTests } from '../../src/cli/dry-run/test-files.ts'
 import { readDryConfiguration } from '../../src/cli/load-config/configuration.ts'
 import type { Message } from '../../src/sink/index.ts'

@@ -137,8 +137,60 @@ test('all dead letters of one sink are retried, the oldest first, or dropped; th
   )
   expect(versions).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))
   expect(await redis.xlen(keys.deadLetters)).toBe(50)
-  const dropped = await runHere(desk, 'dead-letters', 'drop', '--all', '--sink', 'other')
+  const dropped = await runHere(desk, 'dead-letters', 'drop', '--sink', 'other')
   expect(dropped).toMatchObject({ code: 0, stdout: expect.stringContaining('50 dead letters') })
   expect(await redis.xlen(keys.deadLetters)).toBe(0)
   expect((await runHere(desk, 'dead-letters', 'drop')).code).toBe(2)
+})
+
+test('dead letters are counted, retried and dropped by sink, reason and rule', async () => {
+  using desk = openDesk()
+  await using server = await startRedis()
+  const redis = openRedis(server.url, 'work', silentLog)
+  await using _ = { [Symbol.asyncDispose]: async () => redis.disconnect() }
+  const keys = keysOf('here')
+  await checkRedis({ redis, keys })
+  const put = async (rule: string, reason: string, detail: string, atMs: number) => {
+    const event = headerFor(`${rule}-${atMs}`, '1', 'MODIFIED', 'u')
+    const [entry] = encodeEntries([{ sink: 'hook', rule, event, objectJson: Buffer.from('{}') }])
+    const about = ['sink', 'hook', 'lane', 'hook/n0', 'rule', rule, 'reason', reason, 'detail', detail]
+    await redis.xadd(keys.deadLetters, '*', ...about, 'at', atMs, 'z', entry?.payload ?? '')
+    for (const field of ['enqueued', 'dead']) await redis.hincrby(keys.sinkLedger('hook'), field, 1)
+  }
+  await redis.hset(keys.pending, 'hook/n0', 0)
+  await put('a', 'rejected', '400', 1_000)
+  await put('b', 'expired', 'late', 2_000)
+  await put('a', 'rejected', '413', 3_000)
+  await put('b', 'rejected', '422', 4_000)
+  desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
+  const run = (...args: string[]) => runHere(desk, 'dead-letters', ...args)
+  const lines = (text: string) => text.split('\n').filter(Boolean)
+
+  const groups = await run('list', '--group', '-o', 'json')
+  expect(lines(groups.stdout).map((it) => JSON.parse(it))).toEqual([
+    {
+      ...{ sink: 'hook', reason: 'rejected', count: 3, deliveries: 3, detail: '422' },
+      ...{ oldest: '1970-01-01T00:00:01.000Z', newest: '1970-01-01T00:00:04.000Z' },
+    },
+    expect.objectContaining({ reason: 'expired', count: 1 }),
+  ])
+  expect(lines((await run('list', '--group', '--rule', 'b')).stdout)).toHaveLength(3)
+  expect(lines((await run('list', '--reason', 'rejected', '--json')).stdout)).toHaveLength(3)
+
+  expect((await run('retry', '--reason', 'rejected', '--rule', 'a')).stdout).toMatch(/^2 dead letters/)
+  const { entries } = await readLane(redis, keys, 'hook/n0', '-', 1_000)
+  expect(entries.flatMap(({ items }) => items.map((it) => it.delivery.event.name))).toEqual([
+    'a-1000',
+    'a-3000',
+  ])
+  expect((await run('drop', '--sink', 'hook', '--reason', 'expired')).stdout).toMatch(/^1 dead letter/)
+  expect(lines((await run('list', '--json')).stdout).map((it) => JSON.parse(it).rule)).toEqual(['b'])
+  const status = await runHere(desk, 'status', '--verify', '--json')
+  expect(JSON.parse(status.stdout).ledger).toMatchObject({ balanced: true, verified: true })
+
+  for (const wrong of [
+    ['retry', '--reason', 'rejectd'],
+    ['drop', '1-0', '--sink', 'hook'],
+  ])
+    expect((await run(...wrong)).code).toBe(2)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import type { EventResult } from '../../src/cli/dry-run/dry-run.ts'
+import type { EventResult } from '../../src/app/dry-run/dry-run.ts'
 import { createRecoveryNote, neverBegan } from '../../src/cli/dry-run/tail.ts'
 import { createTailEnd } from '../../src/cli/dry-run/tail-end.ts'
 import { startDemoCluster } from '../../src/demo/cluster.ts'

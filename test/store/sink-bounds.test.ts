@@ -85,7 +85,7 @@ const settled = (it: Bed, lanes: Lanes) =>
   )
 
 async function namesOfDead(it: Bed, sink: string): Promise<string[]> {
-  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys, sink))
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys, { sink }))
   return letters
     .toReversed()
     .map(({ delivery }) => `${delivery?.event.name}@${delivery?.event.resourceVersion}`)
@@ -135,7 +135,7 @@ test.each([
   expect(ledger).toMatchObject({ balanced: true, verified: true })
   expect(ledger.sinks['down']).toMatchObject({ enqueued: 420, delivered: 0, dead: dead.length })
   expect(ledger.sinks['down']?.pending).toBeGreaterThan(50)
-  const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys, 'down'))
+  const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys, { sink: 'down' }))
   expect(letter).toMatchObject({ reason: 'queue-full', lane: 'down/n0' })
 })
 
@@ -154,7 +154,7 @@ test('a sink that is only slow gives up what is too old, and delivers the rest i
   expect(delivered + dead).toBe(300)
   const took = sink.took.map((name) => Number(name.split('@')[1]))
   expect(took).toEqual(took.toSorted((a, b) => a - b))
-  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys, 'slow'))
+  const letters = await Array.fromAsync(listDeadLetters(it.redis, it.keys, { sink: 'slow' }))
   expect(new Set(letters.map(({ reason }) => reason))).toEqual(new Set(['expired']))
   expect(await it.ledger()).toMatchObject({ balanced: true, verified: true })
 })

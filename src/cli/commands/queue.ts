@@ -32,24 +32,30 @@ function describeDeadLetters(program: Command, exit: Exit): void {
     .description('list, show, retry or drop deliveries that were given up')
     .addHelpText('after', DEAD_LETTERS_HELP)
   const load = () => import('../queue/dead-letters.ts')
-  printsData(ofQueue(group.command('list')))
+  printsData(filtered(ofQueue(group.command('list'))))
     .description('newest first')
-    .option('--sink <name>', 'only those of one sink')
+    .option('--group', 'how many of each sink and reason, instead of each of them')
     .option('--limit <n>', 'how many', wholeNumber, 50)
     .action(async (options) => exit(await (await load()).list(options)))
   printsData(ofQueue(group.command('show <id>')))
     .description('the reason, the event and the object')
     .action(async (id, options) => exit(await (await load()).show(id, options)))
-  ofQueue(group.command('retry [ids...]'))
+  filtered(ofQueue(group.command('retry [ids...]')))
     .description('put them back into their lanes')
     .option('--all', 'all of them')
-    .option('--sink <name>', 'with --all: only those of one sink')
     .action(async (ids, options) => exit(await (await load()).retry(ids, options)))
-  ofQueue(group.command('drop [ids...]'))
+  filtered(ofQueue(group.command('drop [ids...]')))
     .description('delete them for good; the ledger remembers how many')
     .option('--all', 'all of them')
-    .option('--sink <name>', 'with --all: only those of one sink')
     .action(async (ids, options) => exit(await (await load()).drop(ids, options)))
+}
+
+/** Each option narrows the choice. */
+function filtered(command: Command): Command {
+  return command
+    .option('--sink <name>', 'those of this sink')
+    .option('--reason <reason>', 'those with this reason, such as rejected, expired, queue-full')
+    .option('--rule <name>', 'those that this rule sent')
 }
 
 const STATUS_HELP = `
@@ -64,9 +70,11 @@ Examples:
 
 const DEAD_LETTERS_HELP = `
 Examples:
-  kubeherald dead-letters list --sink oncall
+  kubeherald dead-letters list --group                 how many of each sink and reason
+  kubeherald dead-letters list --sink oncall --reason rejected
   kubeherald dead-letters show 1763712000000-0
-  kubeherald dead-letters retry --all --sink oncall
+  kubeherald dead-letters retry --sink oncall          all of the sink, the oldest first
+  kubeherald dead-letters drop --sink oncall --reason rejected --rule crash-loops
 `
 
 const HISTORY_HELP = `

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import type { ClusterEvent, Resource } from '../../model/event.ts'
 import { journalExtent, readJournal } from '../../store/commit/journal.ts'
 import { replay } from '../../store/commit/journal-replay.ts'
@@ -14,7 +15,6 @@ import { isQuiet, note } from '../output/notes.ts'
 import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { durationOf } from '../usage-error.ts'
 import { compareRuns, comparisonLines } from './compare.ts'
-import { createDryRun } from './dry-run.ts'
 
 interface BacktestOptions extends QueueOptions, PluginOptions, OutputOptions {
   rules: string

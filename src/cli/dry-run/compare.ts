@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { DryRun, Sent } from '../../app/dry-run/dry-run.ts'
+import { shownValue } from '../../app/dry-run/rule-texts.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import { printable } from '../../text/printable.ts'
 import type { Paint, Style } from '../output/colour.ts'
-import type { DryRun, Sent } from './dry-run.ts'
-import { previewLines, shownValue } from './terminal-text.ts'
+import { previewLines } from './terminal-text.ts'
 
 /** `more`: only the second sends it; `less`: only the first; `other`: both, with another content or target. */
 type DifferenceKind = 'more' | 'less' | 'other'

@@ -1,11 +1,12 @@
+import type { DryRun, EventResult, RuleResult, Sent, TimerResult } from '../../app/dry-run/dry-run.ts'
+import { type Watched, whyUnwatched } from '../../app/dry-run/match-report.ts'
+import { shownValue } from '../../app/dry-run/rule-texts.ts'
 import type { Path } from '../../config/document.ts'
 import type { ExpectedTarget } from '../../config/schema/test-file.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import { compilePatterns, parsePatterns } from '../../rules/pattern.ts'
 import type { Content } from '../../sink/index.ts'
-import type { DryRun, EventResult, RuleResult, Sent, TimerResult } from './dry-run.ts'
-import { type Watched, whyUnwatched } from './match-report.ts'
-import { contentLines, shownValue } from './terminal-text.ts'
+import { contentLines } from './terminal-text.ts'
 import type { ExpectedStep } from './test-files.ts'
 
 /** An expectation that is not met. */

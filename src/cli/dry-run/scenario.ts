@@ -1,3 +1,4 @@
+import { type DryRun, eventOf, type ObjectChange } from '../../app/dry-run/dry-run.ts'
 import { isMap } from '../../config/plain-data.ts'
 import type { ChangeType, ClusterEvent, KnownObject, ObjectRef, RelatedMetadata } from '../../model/event.ts'
 import { isEventKind } from '../../rules/kind.ts'
@@ -9,7 +10,6 @@ import {
   type PlainMap,
   textIn,
 } from './complete-object.ts'
-import { type DryRun, eventOf, type ObjectChange } from './dry-run.ts'
 
 /** `of` is the object of the change that is wrong. */
 interface ChangeFault extends ObjectFault {

@@ -1,8 +1,8 @@
+import type { EventResult } from '../../app/dry-run/dry-run.ts'
 import type { Config } from '../../config/schema.ts'
 import { compileConditions } from '../../rules/compile.ts'
 import { printable } from '../../text/printable.ts'
 import { durationOf, UsageError } from '../usage-error.ts'
-import type { EventResult } from './dry-run.ts'
 import type { EventFilter } from './tail-printer.ts'
 
 /** The options that end `tail`. */

@@ -1,3 +1,4 @@
+import type { EventResult, Sent, TimerResult } from '../../app/dry-run/dry-run.ts'
 import type { EventHeader } from '../../model/event.ts'
 import { headerOf } from '../../model/event.ts'
 import { compileKinds } from '../../rules/kind.ts'
@@ -6,7 +7,6 @@ import { printable } from '../../text/printable.ts'
 import { outputPaint } from '../output/colour.ts'
 import { type OutputOptions, recordText } from '../output/format.ts'
 import { UsageError } from '../usage-error.ts'
-import type { EventResult, Sent, TimerResult } from './dry-run.ts'
 import { sentLine, unsentLine } from './terminal-text.ts'
 
 /** Which events and deliveries `tail` shows. */

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
+import { createDryRun } from '../../app/dry-run/dry-run.ts'
+import { type Explanation, explainEvent, explainJson } from '../../app/dry-run/explanation.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
-import { readHistory } from '../../store/history/read-history.ts'
-import { listDeadLetters, type StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
+import { findDeliveries, newestId } from '../../store/history/find-deliveries.ts'
+import { type HistoryTarget, isAboutTarget, isOf, type Sent } from '../../store/history/history-target.ts'
+import type { StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
+import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
 import { printable } from '../../text/printable.ts'
 import { invocation } from '../environment.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
@@ -11,43 +15,33 @@ import { readDryConfiguration } from '../load-config/configuration.ts'
 import { outputPaint, type Paint } from '../output/colour.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
 import { duration, table } from '../output/table.ts'
-import { describeEvent, describeObject, describeOutcome, isOf, nothing, timeOf } from '../queue/history.ts'
-import { type HistoryTarget, historyTarget } from '../queue/history-target.ts'
+import { describeEvent, describeObject, describeOutcome, nothing, timeOf } from '../queue/history.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
-import { findWaiting } from '../queue/waiting.ts'
+import { pastTarget } from '../queue/past-target.ts'
 import { requireRuleAndSink } from '../usage-error.ts'
 import { replayOf } from './backtest.ts'
-import { createDryRun } from './dry-run.ts'
-import { type Explanation, explainEvent, explainJson, explainText } from './explanation.ts'
+import { explainText } from './explain-text.ts'
 
 interface WhyOptions extends QueueOptions, PluginOptions, OutputOptions {
   sink?: string
   rule?: string
 }
 
-/** Older records of an object are of other events. */
-const MOST_RECORDS = 1_000
-const MOST_LETTERS = 20_000
-
 /** Prints what became of an event, or of the newest one of an object, at each sink, and the result of each rule. */
 export async function why(text: string, options: WhyOptions): Promise<number> {
-  const target = historyTarget(text)
+  const target = pastTarget(text)
   const configuration = await readDryConfiguration(options.config, options)
   requireRuleAndSink(options, configuration.config)
   await using queue = await openQueue(options)
   const print = (it: string) => void process.stdout.write(configuration.hide(it))
   const run = await createDryRun(configuration)
-  const records = await recordsOf(queue, target)
-  const isWanted = ({ event, sink, rule }: Sent) =>
-    isAbout(target, event) && (options.sink ?? sink) === sink && (options.rule ?? rule) === rule
-  const { waiting, isComplete } = await findWaiting(queue, isWanted)
-  const letters = await lettersOf(queue, isWanted)
-  const id =
-    target.id ??
-    newestId(
-      records,
-      waiting.map(({ delivery }) => delivery.event),
-    )
+  const found = await findDeliveries(
+    queue,
+    target,
+    ({ sink, rule }) => (options.sink ?? sink) === sink && (options.rule ?? rule) === rule,
+  )
+  const { records, waiting, letters, isComplete } = found
+  const id = target.id ?? newestId(found)
   const explained = await explainFromJournal(queue, run, { ...target, ...(id !== undefined && { id }) })
   const shown = records.filter(
     (it) =>
@@ -86,54 +80,6 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
   return 0
 }
 
-interface Sent {
-  event: {
-    id: string
-    kind: string
-    namespace?: string
-    name: string
-    uid?: string
-    event?: { regarding: { kind?: string; namespace?: string; name?: string; uid?: string } }
-  }
-  sink: string
-  rule: string
-}
-
-/** An Event is about the object that it regards, too. */
-function isAbout({ id, isObject }: HistoryTarget, event: Sent['event']): boolean {
-  if (id !== undefined) return event.id === id || event.id.startsWith(`${id}/`)
-  const { kind = '', name = '', ...regarding } = event.event?.regarding ?? {}
-  return isObject(event) || isObject({ kind, name, ...regarding })
-}
-
-async function recordsOf({ redis, keys }: OpenQueue, { names, id }: HistoryTarget): Promise<HistoryRecord[]> {
-  const records: HistoryRecord[] = []
-  for await (const record of readHistory(redis, keys, { names })) {
-    if (id === undefined || isOf(id, record)) records.push(record)
-    if (records.length === MOST_RECORDS) break
-  }
-  return records
-}
-
-async function lettersOf(
-  { redis, keys }: OpenQueue,
-  isWanted: (sent: Sent) => boolean,
-): Promise<StoredDeadLetter[]> {
-  const letters: StoredDeadLetter[] = []
-  let left = MOST_LETTERS
-  for await (const letter of listDeadLetters(redis, keys)) {
-    if (left-- === 0) break
-    if (letter.delivery && isWanted(letter.delivery)) letters.push(letter)
-  }
-  return letters
-}
-
-/** The event that the newest record, or else the newest waiting delivery, is about. */
-function newestId(records: readonly HistoryRecord[], waiting: readonly { id: string }[]): string | undefined {
-  const id = records[0]?.event.id ?? waiting.at(-1)?.id
-  return id?.split('/').slice(0, 4).join('/')
-}
-
 /** Replays the journal up to the event, so that limits are as they were, as far as the journal goes back. */
 async function explainFromJournal(
   queue: OpenQueue,
@@ -148,7 +94,7 @@ async function explainFromJournal(
   for await (const event of events) {
     const atMs = Date.parse(event.time)
     run.advance(atMs)
-    if (isAbout(target, plain(event))) found = explainEvent(run, event, atMs)
+    if (isAboutTarget(target, plain(event))) found = explainEvent(run, event, atMs)
     else run.evaluate(event, atMs)
     if (found && target.id !== undefined) break
   }
@@ -172,10 +118,7 @@ function historyText(records: readonly HistoryRecord[], paint: Paint): string {
   return `${paint('bold', printable(head))}  ${printable(newest.event.id)}\n${table(rows)}`
 }
 
-function waitingText(
-  waiting: Awaited<ReturnType<typeof findWaiting>>['waiting'],
-  isComplete: boolean,
-): string {
+function waitingText(waiting: readonly WaitingDelivery[], isComplete: boolean): string {
   const rows = waiting.map(({ sink, delivery: { rule, event }, isQuarantined }) => [
     `  ${sink}`,
     rule,

@@ -1,11 +1,14 @@
 import type { Delivery, Digest, Resolved } from '../../model/delivery.ts'
+import { DEAD_REASONS } from '../../store/lanes/ack-script.ts'
 import {
+  type DeadLetterFilter,
+  type DeadLetterGroup,
   deadLettersByAge,
-  dropDeadLetter,
+  dropDeadLetters,
   findDeadLetter,
+  groupDeadLetters,
   listDeadLetters,
-  NoLaneError,
-  retryDeadLetter,
+  retryDeadLetters,
   type StoredDeadLetter,
 } from '../../store/lanes/dead-letters.ts'
 import { readLedger } from '../../store/ledger.ts'
@@ -16,18 +19,25 @@ import { counted, duration, table } from '../output/table.ts'
 import { requireKnown, UsageError } from '../usage-error.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 
-interface ListOptions extends QueueOptions, OutputOptions {
+interface FilterOptions extends QueueOptions {
   sink?: string
+  rule?: string
+  reason?: string
+}
+
+interface ListOptions extends FilterOptions, OutputOptions {
   limit: number
+  group?: boolean
 }
 
 /** Newest first. */
 export async function list(options: ListOptions): Promise<number> {
   await using queue = await openQueue(options)
-  await requireSink(queue, options.sink)
+  const filter = await filterOf(queue, options)
+  if (options.group) return await listGroups(queue, filter, options)
   const letters: StoredDeadLetter[] = []
   let more = 0
-  for await (const letter of listDeadLetters(queue.redis, queue.keys, options.sink)) {
+  for await (const letter of listDeadLetters(queue.redis, queue.keys, filter)) {
     if (letters.length < options.limit) letters.push(letter)
     else more++
   }
@@ -55,6 +65,33 @@ function asTable(letters: readonly StoredDeadLetter[], more: number): string {
   })
   const hint = more > 0 ? `and ${more} older ones (--limit)\n` : ''
   return table([['ID', 'WHEN', 'SINK', 'RULE', 'OBJECT', 'REASON', 'DETAIL'], ...rows]) + hint
+}
+
+/** Prints how many there are of each sink and reason. */
+async function listGroups(
+  { redis, keys }: OpenQueue,
+  filter: DeadLetterFilter,
+  { output }: OutputOptions,
+): Promise<number> {
+  const groups = await groupDeadLetters(redis, keys, filter)
+  process.stdout.write(
+    output === 'table' ? asGroups(groups) : groups.map((it) => recordText(groupData(it), output)).join(''),
+  )
+  return 0
+}
+
+function asGroups(groups: readonly DeadLetterGroup[]): string {
+  if (groups.length === 0) return 'no dead letters\n'
+  const ago = (ms: number) => `${duration(Date.now() - ms)} ago`
+  const rows = groups.map(({ sink, reason, count, oldestMs, newestMs, detail }) => [
+    ...[sink, reason, String(count), ago(oldestMs), ago(newestMs), detail.slice(0, 80)],
+  ])
+  return table([['SINK', 'REASON', 'COUNT', 'OLDEST', 'NEWEST', 'DETAIL OF THE NEWEST'], ...rows])
+}
+
+function groupData({ oldestMs, newestMs, detail, ...group }: DeadLetterGroup) {
+  const timeOf = (ms: number) => new Date(ms).toISOString()
+  return { ...group, oldest: timeOf(oldestMs), newest: timeOf(newestMs), detail }
 }
 
 /** Prints one with all details. */
@@ -120,73 +157,72 @@ function showUnreadable(letter: StoredDeadLetter, { output }: OutputOptions): nu
 }
 
 /** Puts dead letters back into their lanes; a delivering process takes them within seconds. */
-export async function retry(ids: readonly string[], options: QueueOptions & Choice): Promise<number> {
+export async function retry(ids: readonly string[], options: Choice): Promise<number> {
   requireOneChoice('retry', ids, options)
   await using queue = await openQueue(options)
-  await requireSink(queue, options.sink)
-  let count = 0
-  const sinks = new Set<string>()
-  // The oldest first: those of one object keep their order.
-  for await (const letter of chosen(queue, ids, options)) {
-    sinks.add(letter.sink)
-    if (await retryOne(queue, letter)) count++
-  }
+  const letters = chosen(queue, ids, options)
+  const { count, sinks, refused } = await retryDeadLetters(queue.redis, queue.keys, letters)
   process.stdout.write(
     `${count} ${count === 1 ? 'dead letter goes on its' : 'dead letters go on their'} way again\n`,
   )
+  for (const id of refused)
+    process.stderr.write(`warning: dead letter ${id} does not name its lane: it can only be dropped\n`)
   const gone = new Set([...sinks].filter((name) => !queue.configuredSinks.includes(name)))
-  if (count > 0 && queue.configuredSinks.length > 0 && gone.size > 0)
+  if (queue.configuredSinks.length > 0 && gone.size > 0)
     process.stderr.write(
       `warning: the configuration has no sink ${[...gone].join(', ')} (any more): what goes there waits until it has\n`,
     )
   return 0
 }
 
-/** Returns false with a warning for one that cannot be retried; the others go on. */
-async function retryOne({ redis, keys }: OpenQueue, letter: StoredDeadLetter): Promise<boolean> {
-  try {
-    return await retryDeadLetter(redis, keys, letter)
-  } catch (error) {
-    if (!(error instanceof NoLaneError)) throw error
-    process.stderr.write(`warning: ${error.message}\n`)
-    return false
-  }
-}
-
-interface Choice {
+interface Choice extends FilterOptions {
   all?: boolean
-  sink?: string
 }
 
-function requireOneChoice(command: string, ids: readonly string[], { all, sink }: Choice): void {
-  if (ids.length === 0 && !all) throw new UsageError(`name some: dead-letters ${command} ID…, or --all`)
+function requireOneChoice(
+  command: string,
+  ids: readonly string[],
+  { all, sink, rule, reason }: Choice,
+): void {
+  const filter = Object.entries({ sink, rule, reason }).find(([, value]) => value !== undefined)
+  if (ids.length === 0 && !all && !filter)
+    throw new UsageError(
+      `name some: dead-letters ${command} ID…, or those of --sink, --reason and --rule, or --all`,
+    )
   if (ids.length > 0 && all) throw new UsageError(`${command} takes IDs or --all, not both`)
-  if (sink !== undefined && !all)
-    throw new UsageError('--sink goes with --all; an ID names its dead letter already')
+  if (ids.length > 0 && filter)
+    throw new UsageError(
+      `${command} takes IDs or --${filter[0]}, not both: an ID names its dead letter already`,
+    )
 }
 
 /** The oldest first. Throws where an id is not found, before any is given. */
 async function* chosen(
   queue: OpenQueue,
   ids: readonly string[],
-  { all, sink }: Choice,
+  options: Choice,
 ): AsyncGenerator<StoredDeadLetter> {
-  if (all) return yield* deadLettersByAge(queue.redis, queue.keys, sink)
+  if (ids.length === 0)
+    return yield* deadLettersByAge(queue.redis, queue.keys, await filterOf(queue, options))
   const letters: StoredDeadLetter[] = []
   for (const id of ids) letters.push(await find(queue, id))
   yield* letters.toSorted((a, b) => compareIds(a.id, b.id))
 }
 
 /** Deletes dead letters for good. */
-export async function drop(ids: readonly string[], options: QueueOptions & Choice): Promise<number> {
+export async function drop(ids: readonly string[], options: Choice): Promise<number> {
   requireOneChoice('drop', ids, options)
   await using queue = await openQueue(options)
-  await requireSink(queue, options.sink)
-  let count = 0
-  for await (const letter of chosen(queue, ids, options))
-    if (await dropDeadLetter(queue.redis, queue.keys, letter)) count++
+  const count = await dropDeadLetters(queue.redis, queue.keys, chosen(queue, ids, options))
   process.stdout.write(`${counted(count, 'dead letter')} dropped\n`)
   return 0
+}
+
+/** Throws `UsageError` for a sink or reason that cannot have dead letters. The rule may be of an earlier configuration. */
+async function filterOf(queue: OpenQueue, { sink, rule, reason }: FilterOptions): Promise<DeadLetterFilter> {
+  await requireSink(queue, sink)
+  requireKnown('reason', reason, DEAD_REASONS)
+  return { sink, rule, reason }
 }
 
 /** Accepts sinks of the configuration and of the ledger. */

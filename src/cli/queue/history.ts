@@ -1,11 +1,12 @@
 import type { HistoryRecord } from '../../model/history-record.ts'
+import { isOf } from '../../store/history/history-target.ts'
 import { historyExtent, readHistory } from '../../store/history/read-history.ts'
 import { type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
 import { duration, table } from '../output/table.ts'
 import { durationOf } from '../usage-error.ts'
-import { historyTarget } from './history-target.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
+import { pastTarget } from './past-target.ts'
 
 interface HistoryOptions extends QueueOptions, OutputOptions {
   since?: string
@@ -16,7 +17,7 @@ interface HistoryOptions extends QueueOptions, OutputOptions {
 
 /** Prints what became of deliveries, the newest first: of one object, or of all. */
 export async function history(object: string | undefined, options: HistoryOptions): Promise<number> {
-  const target = object === undefined ? undefined : historyTarget(object)
+  const target = object === undefined ? undefined : pastTarget(object)
   const sinceMs = options.since === undefined ? 0 : Date.now() - durationOf('--since', options.since)
   await using queue = await openQueue(options)
   const records: HistoryRecord[] = []
@@ -37,11 +38,6 @@ export async function history(object: string | undefined, options: HistoryOption
   else process.stdout.write(records.length === 0 ? await nothing(queue, object) : asTable(records))
   if (isMore) note(`note: there is more (--limit, --since)\n`)
   return 0
-}
-
-/** A digest or resolve notification has the id of its event, and more behind it. */
-export function isOf(id: string, { event }: HistoryRecord): boolean {
-  return event.id === id || event.id.startsWith(`${id}/`)
 }
 
 /** Returns since when there is a history, or why there is none. */

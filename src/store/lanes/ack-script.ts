@@ -1,5 +1,5 @@
 import type { HistoryRecord } from '../../model/history-record.ts'
-import type { Reason } from '../../sink/index.ts'
+import { REASONS } from '../../sink/sink.ts'
 import type { HistoryEntry } from '../history/history.ts'
 import { baseOf, type Keys, sinkOf, slotOf } from '../keys.ts'
 import { script } from '../redis/script.ts'
@@ -8,7 +8,8 @@ import { script } from '../redis/script.ts'
  * Why a delivery was given up: what the sink answered, that what Redis has cannot be read, or that more waits for the sink than
  * its bound in bytes allows.
  */
-export type DeadReason = Reason | 'unreadable' | 'queue-full'
+export const DEAD_REASONS = [...REASONS, 'unreadable', 'queue-full'] as const
+export type DeadReason = (typeof DEAD_REASONS)[number]
 
 export interface DeadLetter {
   rule: string

@@ -46,21 +46,26 @@ export class NoLaneError extends Error {
   override name = 'NoLaneError'
 }
 
+/** Chooses dead letters: those that agree with each field that is given. */
+export interface DeadLetterFilter {
+  sink?: string | undefined
+  rule?: string | undefined
+  /** A `DeadReason`. */
+  reason?: string | undefined
+}
+
 const PAGE = 200
 
 /** Newest first. */
 export async function* listDeadLetters(
   redis: Redis,
   keys: Keys,
-  sink?: string,
+  filter: DeadLetterFilter = {},
 ): AsyncGenerator<StoredDeadLetter> {
   let end = '+'
   for (;;) {
     const rows = await redis.xrevrangeBuffer(keys.deadLetters, end, '-', 'COUNT', PAGE)
-    for (const [id, fields] of rows) {
-      const letter = letterOf(id.toString(), fields)
-      if (sink === undefined || letter.sink === sink) yield letter
-    }
+    yield* chosen(rows, filter)
     const last = rows.at(-1)
     if (rows.length < PAGE || !last) return
     end = `(${last[0].toString()}`
@@ -74,21 +79,122 @@ const LARGE_PAGE = 20
 export async function* deadLettersByAge(
   redis: Redis,
   keys: Keys,
-  sink?: string,
+  filter: DeadLetterFilter = {},
 ): AsyncGenerator<StoredDeadLetter> {
+  for await (const rows of pagesByAge(redis, keys)) yield* chosen(rows, filter)
+}
+
+type Rows = Awaited<ReturnType<Redis['xrangeBuffer']>>
+
+async function* pagesByAge(redis: Redis, keys: Keys): AsyncGenerator<Rows> {
   const [newest] = await redis.xrevrange(keys.deadLetters, '+', '-', 'COUNT', 1)
   if (!newest) return
   let start = '-'
   for (;;) {
     const rows = await redis.xrangeBuffer(keys.deadLetters, start, newest[0], 'COUNT', LARGE_PAGE)
-    for (const [id, fields] of rows) {
-      const letter = letterOf(id.toString(), fields)
-      if (sink === undefined || letter.sink === sink) yield letter
-    }
+    yield rows
     const last = rows.at(-1)
     if (rows.length < LARGE_PAGE || !last) return
     start = `(${last[0].toString()}`
   }
+}
+
+/** Decodes those of the filter only. */
+function* chosen(rows: Rows, filter: DeadLetterFilter): Generator<StoredDeadLetter> {
+  for (const [id, fields] of rows)
+    if (isChosen(textsOf(fields), filter)) yield letterOf(id.toString(), fields)
+}
+
+function isChosen(letter: DeadLetterFilter, { sink, rule, reason }: DeadLetterFilter): boolean {
+  return (
+    (sink === undefined || letter.sink === sink) &&
+    (rule === undefined || letter.rule === rule) &&
+    (reason === undefined || letter.reason === reason)
+  )
+}
+
+/** The dead letters of one sink with the same reason. */
+export interface DeadLetterGroup {
+  sink: string
+  reason: string
+  /** How many dead letters. */
+  count: number
+  /** How many deliveries they count for: more than `count` where one could not be read. */
+  deliveries: number
+  /** When the first and the last of them were given up, Unix milliseconds. */
+  oldestMs: number
+  newestMs: number
+  /** Of the newest: what the sink answered. */
+  detail: string
+}
+
+/** Returns the dead letters by sink and reason, the largest group first. */
+export async function groupDeadLetters(
+  redis: Redis,
+  keys: Keys,
+  filter: DeadLetterFilter = {},
+): Promise<DeadLetterGroup[]> {
+  const groups = new Map<string, DeadLetterGroup>()
+  for await (const rows of pagesByAge(redis, keys))
+    for (const [id, fields] of rows) {
+      const { sink, reason, rule, detail } = textsOf(fields)
+      if (!isChosen({ sink, reason, rule }, filter)) continue
+      const atMs = timeOf(id.toString(), fields)
+      const name = JSON.stringify([sink, reason])
+      const known = groups.get(name) ?? { count: 0, deliveries: 0, oldestMs: atMs }
+      groups.set(name, {
+        ...{ sink, reason, detail, newestMs: atMs },
+        count: known.count + 1,
+        deliveries: known.deliveries + (countIn(fields) ?? 1),
+        oldestMs: known.oldestMs,
+      })
+    }
+  return [...groups.values()].toSorted((a, b) => b.count - a.count)
+}
+
+/** What a retry of several dead letters came to. */
+export interface Retried {
+  count: number
+  /** The sinks whose lanes got some. */
+  sinks: ReadonlySet<string>
+  /** The ids of those that do not name their lane: they can only be dropped. */
+  refused: readonly string[]
+}
+
+/**
+ * Puts dead letters back into their lanes, in the order given: with the oldest first, those of an object keep their order. Those that
+ * are gone meanwhile are not counted.
+ */
+export async function retryDeadLetters(
+  redis: Redis,
+  keys: Keys,
+  letters: AsyncIterable<StoredDeadLetter>,
+): Promise<Retried> {
+  let count = 0
+  const sinks = new Set<string>()
+  const refused: string[] = []
+  for await (const letter of letters) {
+    try {
+      if (!(await retryDeadLetter(redis, keys, letter))) continue
+      count++
+      sinks.add(letter.sink)
+    } catch (error) {
+      if (!(error instanceof NoLaneError)) throw error
+      refused.push(letter.id)
+    }
+  }
+  return { count, sinks, refused }
+}
+
+/** Deletes dead letters for good. Returns how many. */
+export async function dropDeadLetters(
+  redis: Redis,
+  keys: Keys,
+  letters: AsyncIterable<StoredDeadLetter>,
+): Promise<number> {
+  let count = 0
+  for await (const letter of letters) if (await dropDeadLetter(redis, keys, letter)) count++
+  return count
 }
 
 /** The oldest after an id, or all from `-` on, each with the bytes of its fields. */
@@ -146,23 +252,36 @@ export async function dropDeadLetter(redis: Redis, keys: Keys, letter: StoredDea
 
 /** Never throws for what is stored. */
 function letterOf(id: string, fields: readonly Buffer[]): StoredDeadLetter {
-  const text = (name: string) => findField(fields, name)?.toString() ?? ''
   const payload = findField(fields, 'z') ?? Buffer.alloc(0)
-  const atMs = Number(text('at'))
-  const isTime = text('at') !== '' && Math.abs(atMs) <= MAX_TIME_MS
   const { delivery, fault } = deliveryIn(payload)
+  const texts = textsOf(fields)
   return {
     id,
-    sink: text('sink'),
-    lane: text('lane'),
-    rule: text('rule'),
-    reason: text('reason'),
-    detail: text('detail') || (fault ?? ''),
-    atMs: isTime ? atMs : Number.parseInt(id, 10),
+    ...texts,
+    detail: texts.detail || (fault ?? ''),
+    atMs: timeOf(id, fields),
     count: countIn(fields) ?? 1,
     delivery,
     payload,
   }
+}
+
+function textsOf(fields: readonly Buffer[]) {
+  const text = (name: string) => findField(fields, name)?.toString() ?? ''
+  return {
+    sink: text('sink'),
+    lane: text('lane'),
+    rule: text('rule'),
+    reason: text('reason'),
+    detail: text('detail'),
+  }
+}
+
+/** The time of its id where it has none. */
+function timeOf(id: string, fields: readonly Buffer[]): number {
+  const text = findField(fields, 'at')?.toString() ?? ''
+  const atMs = Number(text)
+  return text !== '' && Math.abs(atMs) <= MAX_TIME_MS ? atMs : Number.parseInt(id, 10)
 }
 
 /** The latest time that a Date can hold. */

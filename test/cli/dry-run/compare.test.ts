@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { createDryRun } from '../../../src/app/dry-run/dry-run.ts'
 import { compareRuns, comparisonLines } from '../../../src/cli/dry-run/compare.ts'
-import { createDryRun } from '../../../src/cli/dry-run/dry-run.ts'
 import { createPaint } from '../../../src/cli/output/colour.ts'
 import type { ClusterEvent } from '../../../src/model/event.ts'
 import { sinkLoader } from '../../../src/sink-types.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { limitTexts } from '../../../src/cli/dry-run/terminal-text.ts'
+import { limitTexts } from '../../../src/app/dry-run/rule-texts.ts'
 import { Mute } from '../../../src/rules/limits/mute-window.ts'
 
 test('limits are told in the order in which they apply, times as times and counts as counts', () => {

@@ -1,6 +1,6 @@
-import type { ConfigSnapshot } from '../../app/config-snapshot.ts'
 import type { Delivery } from '../../model/delivery.ts'
 import { logTarget } from '../../watch/logs/log-target.ts'
+import type { ConfigSnapshot } from '../config-snapshot.ts'
 
 /** Returns the delivery with a note in the place of the log that `run` would read: dry runs read none. */
 export function withLogs({ logsOf }: Pick<ConfigSnapshot, 'logsOf'>, delivery: Delivery): Delivery {

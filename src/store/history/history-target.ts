@@ -1,7 +1,7 @@
-import { nameOf, nameOfUid } from '../../store/history/history-format.ts'
-import { UsageError } from '../usage-error.ts'
+import type { HistoryRecord } from '../../model/history-record.ts'
+import { nameOf, nameOfUid } from './history-format.ts'
 
-/** What a command about the past was asked for: one event, or all of an object. */
+/** What is looked for in the past: one event, or all of an object. */
 export interface HistoryTarget {
   /** The event's id. */
   id?: string
@@ -23,21 +23,22 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
   ...{ quota: 'resourcequota', sc: 'storageclass', crd: 'customresourcedefinition' },
 }
 
-/** Reads `kind/namespace/name`, `kind/name`, an event's id or an object's uid. Throws a UsageError for anything else. */
-export function historyTarget(text: string): HistoryTarget {
+/** Reads `kind/namespace/name`, `kind/name`, an event's id or an object's uid; undefined for anything else. */
+export function historyTarget(text: string): HistoryTarget | undefined {
   const [, , uid] = EVENT_ID.exec(text) ?? []
   if (uid !== undefined)
     return { id: text, names: [nameOfUid(uid)], isObject: (object) => object.uid === uid }
   if (UID.test(text)) return { names: [nameOfUid(text)], isObject: ({ uid }) => uid === text }
   const parts = text.split('/')
   const [kind = '', ...place] = parts
-  if (place.length === 0 || place.length > 2 || parts.includes(''))
-    throw new UsageError(
-      `"${text}" is no object: write kind/namespace/name or kind/name, such as deploy/shop/web or node/worker-1, or the id of an event`,
-    )
-  const kinds = kindsOf(kind)
+  if (place.length === 0 || place.length > 2 || parts.includes('')) return undefined
   const name = place.at(-1) as string
-  const namespace = place.length === 2 ? place[0] : undefined
+  return objectTarget(kind, place.length === 2 ? place[0] : undefined, name)
+}
+
+/** All of one object; several spellings of its kind. */
+export function objectTarget(kind: string, namespace: string | undefined, name: string): HistoryTarget {
+  const kinds = kindsOf(kind)
   return {
     names: kinds.map((it) => nameOf(it, namespace, name)),
     isObject: (object) =>
@@ -48,9 +49,40 @@ export function historyTarget(text: string): HistoryTarget {
 }
 
 /** The kinds that a word may mean: itself, the singular of it, a short name. */
-function kindsOf(word: string): string[] {
+export function kindsOf(word: string): string[] {
   const [lower = ''] = word.toLowerCase().split('.')
   const singular = [lower.replace(/ies$/, 'y'), lower.replace(/es$/, ''), lower.replace(/s$/, '')]
   const short = Object.hasOwn(SHORT_NAMES, lower) ? [SHORT_NAMES[lower] as string] : []
   return [...new Set([lower, ...singular, ...short])]
+}
+
+/** The parts of a delivery that say what it is about. */
+export interface Sent {
+  event: {
+    id: string
+    kind: string
+    namespace?: string
+    name: string
+    uid?: string
+    event?: { regarding: { kind?: string; namespace?: string; name?: string; uid?: string } }
+  }
+  sink: string
+  rule: string
+}
+
+/** Whether an event is the one, or is about the object, that is looked for. An Event is about the object that it regards, too. */
+export function isAboutTarget({ id, isObject }: HistoryTarget, event: Sent['event']): boolean {
+  if (id !== undefined) return event.id === id || event.id.startsWith(`${id}/`)
+  const { kind = '', name = '', ...regarding } = event.event?.regarding ?? {}
+  return isObject(event) || isObject({ kind, name, ...regarding })
+}
+
+/** Whether a record is of an event: a digest or resolve notification has the id of its event, and more behind it. */
+export function isOf(id: string, { event }: HistoryRecord): boolean {
+  return event.id === id || event.id.startsWith(`${id}/`)
+}
+
+/** Returns the id of the event behind that of a digest or resolve notification. */
+export function eventIdOf(id: string): string {
+  return id.split('/').slice(0, 4).join('/')
 }

@@ -6,7 +6,7 @@ import { compileKinds } from '../../rules/kind.ts'
 import { compilePatterns } from '../../rules/pattern.ts'
 import { compileKeyValues } from '../../rules/selector.ts'
 import type { WatchEntry } from '../../watch/schema.ts'
-import { shownValue } from './terminal-text.ts'
+import { shownValue } from './rule-texts.ts'
 
 /** A condition of a rule for one event. */
 export interface ConditionResult {

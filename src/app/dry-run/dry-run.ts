@@ -1,5 +1,3 @@
-import { type ConfigSnapshot, createConfigSnapshot } from '../../app/config-snapshot.ts'
-import { evaluateWith } from '../../app/evaluation.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Source, Transition } from '../../model/change.ts'
 import type { Delivery } from '../../model/delivery.ts'
@@ -12,9 +10,11 @@ import { titleOf } from '../../watch/client/discovery.ts'
 import { readFrame } from '../../watch/decode/frame.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
 import { objectJsonOf } from '../../watch/decode/trim.ts'
+import { type ConfigSnapshot, createConfigSnapshot } from '../config-snapshot.ts'
+import { evaluateWith } from '../evaluation.ts'
 import { withLogs } from './logs.ts'
 import { type RuleConditions, ruleConditions } from './match-report.ts'
-import { minDurationOf } from './terminal-text.ts'
+import { minDurationOf } from './rule-texts.ts'
 
 /** A delivery that would be sent. */
 export interface Sent {

@@ -1,0 +1,68 @@
+import type { Redis } from 'ioredis'
+import type { HistoryRecord } from '../../model/history-record.ts'
+import { TimeSlice } from '../../text/yielding.ts'
+import type { Keys } from '../keys.ts'
+import { listDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
+import { findWaiting, type WaitingBounds, type WaitingDelivery } from '../lanes/waiting.ts'
+import { eventIdOf, type HistoryTarget, isAboutTarget, isOf, type Sent } from './history-target.ts'
+import { readHistory } from './read-history.ts'
+
+/** What is stored of the deliveries of an event, or of an object: how they ended, and where they are. */
+export interface FoundDeliveries {
+  /** The newest first. */
+  records: HistoryRecord[]
+  waiting: WaitingDelivery[]
+  letters: StoredDeadLetter[]
+  /** False if more deliveries wait, or more dead letters are kept, than were looked at. */
+  isComplete: boolean
+}
+
+export interface FindBounds extends WaitingBounds {
+  records?: number
+  letters?: number
+}
+
+/** Older records of an object are of other events. */
+const MOST_RECORDS = 1_000
+const MOST_LETTERS = 20_000
+
+/** Looks for the deliveries of a target in the history, in the lanes and among the dead letters. */
+export async function findDeliveries(
+  queue: { redis: Redis; keys: Keys },
+  target: HistoryTarget,
+  isWanted: (sent: Pick<Sent, 'sink' | 'rule'>) => boolean,
+  bounds: FindBounds = {},
+): Promise<FoundDeliveries> {
+  const isSought = (sent: Sent) => isAboutTarget(target, sent.event) && isWanted(sent)
+  const records = await recordsOf(queue, target, bounds.records ?? MOST_RECORDS)
+  const { waiting, isComplete } = await findWaiting(queue, isSought, bounds)
+  const letters: StoredDeadLetter[] = []
+  const timeSlice = new TimeSlice()
+  const endMs = performance.now() + (bounds.withinMs ?? Number.POSITIVE_INFINITY)
+  let left = bounds.letters ?? MOST_LETTERS
+  for await (const letter of listDeadLetters(queue.redis, queue.keys)) {
+    if (left-- === 0 || performance.now() > endMs) return { records, waiting, letters, isComplete: false }
+    if (letter.delivery && isSought(letter.delivery)) letters.push(letter)
+    if (timeSlice.isDue()) await timeSlice.take()
+  }
+  return { records, waiting, letters, isComplete }
+}
+
+async function recordsOf(
+  { redis, keys }: { redis: Redis; keys: Keys },
+  { names, id }: HistoryTarget,
+  most: number,
+): Promise<HistoryRecord[]> {
+  const records: HistoryRecord[] = []
+  for await (const record of readHistory(redis, keys, { names })) {
+    if (id === undefined || isOf(id, record)) records.push(record)
+    if (records.length === most) break
+  }
+  return records
+}
+
+/** The event that the newest record, or else the newest waiting delivery, is about. */
+export function newestId({ records, waiting }: FoundDeliveries): string | undefined {
+  const id = records[0]?.event.id ?? waiting.at(-1)?.delivery.event.id
+  return id === undefined ? undefined : eventIdOf(id)
+}
