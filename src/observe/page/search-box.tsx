@@ -72,7 +72,7 @@ export function SearchBox() {
           onInput={(event) => type(event.currentTarget.value)}
           onKeyDown={down}
         />
-        <kbd aria-hidden="true">/</kbd>
+        <kbd>/</kbd>
       </form>
     </search>
   )

@@ -4,13 +4,14 @@ import { Link, Route, Switch, useLocation } from 'wouter-preact'
 import type { Access, Overview } from './data/contract.ts'
 import { isReachable, tokenWanted } from './data/request.ts'
 import { useResource } from './data/resource.ts'
-import { access, notice, overview } from './data/state.ts'
+import { access, historyFromMs, notice, overview } from './data/state.ts'
 import { nextTheme, theme } from './data/theme.ts'
 import { Mark } from './parts/mark.tsx'
 import { Empty, Heading } from './parts/states.tsx'
+import { Time } from './parts/time.tsx'
 import { TokenForm } from './parts/token-form.tsx'
 import { SearchBox } from './search-box.tsx'
-import { counted, exact, inOneLine } from './shown.ts'
+import { counted, inOneLine } from './shown.ts'
 import { DeadLettersView } from './views/dead-letters.tsx'
 import { EventView } from './views/event.tsx'
 import { LedgerView } from './views/ledger.tsx'
@@ -39,7 +40,7 @@ export function Shell() {
   useFocusOnMove(main)
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => focusMain(event, main.current)}>
+      <a class="skip" href="#main">
         Skip to the content
       </a>
       <header>
@@ -99,11 +100,6 @@ function useFocusOnMove(main: { current: HTMLElement | null }) {
     scrollTo(0, 0)
     if (document.activeElement?.id !== 'search') main.current?.focus({ preventScroll: true })
   }, [path])
-}
-
-function focusMain(event: Event, main: HTMLElement | null) {
-  event.preventDefault()
-  main?.focus()
 }
 
 function Navigation() {
@@ -176,19 +172,24 @@ function Notice() {
 function Footer() {
   const [state, own] = [overview.value, access.value]
   const version = state?.version ?? own?.version
-  const [history, journal] = [state?.historyFromMs ?? own?.historyFromMs, state?.journalFromMs ?? own?.journalFromMs]
+  const journal = state?.journalFromMs ?? own?.journalFromMs
+  const history = historyFromMs.value
   return (
     <footer>
       <span>{version && `kubeherald ${version}`}</span>
-      <span>history {history === undefined ? 'is empty' : `since ${exact(history)}`}</span>
       <span>
-        {journal === undefined ? 'no journal: reasons of rules and changes are not kept' : `journal since ${exact(journal)}`}
+        {history === undefined ? 'the history is empty' : 'history begins '}
+        {history !== undefined && <Time at={history} />}
       </span>
       <span>
-        {own && `${own.name}: ${own.role}`}
+        {journal === undefined ? 'no journal: changes and reasons of rules are not kept' : 'journal begins '}
+        {journal !== undefined && <Time at={journal} />}
+      </span>
+      <span>
+        {own && `access: ${own.name}, ${own.role}`}
         {own?.namespaces && ` in ${own.namespaces.join(', ')}`}
       </span>
-      <span>
+      <span class="keys">
         <kbd>/</kbd> search
       </span>
     </footer>

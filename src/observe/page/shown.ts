@@ -1,5 +1,6 @@
 /** Controls, and marks that turn the direction of text: as in `src/text/printable.ts`, but line feed and tab. */
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+const CONTROLS =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
 /** A piece of a text: as it is, or a control character, by its code (`U+202E`). */
 export type Piece = { text: string } | { code: string }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
-import { gzip } from 'node:zlib'
 import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 
 /** A file of the page, as it is sent. */
 export interface PageFile {
@@ -43,7 +43,9 @@ export function pageFiles(): Promise<ReadonlyMap<string, PageFile> | undefined> 
 async function read(): Promise<ReadonlyMap<string, PageFile> | undefined> {
   const bodies = existsSync(BUILT) ? await builtPage() : await pageOfSources()
   if (!bodies) return undefined
-  return new Map(await Promise.all([...bodies].map(async ([path, body]) => [path, await fileOf(path, body)] as const)))
+  return new Map(
+    await Promise.all([...bodies].map(async ([path, body]) => [path, await fileOf(path, body)] as const)),
+  )
 }
 
 async function fileOf(path: string, body: Buffer): Promise<PageFile> {

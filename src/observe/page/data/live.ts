@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { withQuery } from '../links.ts'
-import { createRing } from './ring.ts'
 import { RequestError, request } from './request.ts'
+import { createRing } from './ring.ts'
 import { type SseMessage, sseReader } from './sse.ts'
 
 /** How many records are kept for the list. */

@@ -63,7 +63,11 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
 }
 
 /** Sends a change, which needs the role `act`. */
-export async function send<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T | undefined> {
+export async function send<T>(
+  method: 'POST' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<T | undefined> {
   const response = await request(path, {
     method,
     ...(body !== undefined && {

@@ -10,7 +10,11 @@ export interface Resource<T> {
 
 /** Gets a path, again every `everyMs` while somebody can see it; undefined asks for nothing. */
 export function useResource<T>(path: string | undefined, everyMs?: number): Resource<T> {
-  const [state, setState] = useState<{ path?: string | undefined; data?: T | undefined; error?: RequestError | undefined }>({})
+  const [state, setState] = useState<{
+    path?: string | undefined
+    data?: T | undefined
+    error?: RequestError | undefined
+  }>({})
   const [round, setRound] = useState(0)
   const wanted = tokenWanted.value
 
@@ -30,7 +34,8 @@ export function useResource<T>(path: string | undefined, everyMs?: number): Reso
       if (everyMs !== undefined && !stopped.signal.aborted) timer = setTimeout(next, everyMs)
     }
     const next = () => {
-      if (document.hidden) document.addEventListener('visibilitychange', get, { once: true, signal: stopped.signal })
+      if (document.hidden)
+        document.addEventListener('visibilitychange', get, { once: true, signal: stopped.signal })
       else void get()
     }
     void get()

@@ -16,7 +16,10 @@ const WINDOW_MS = 10_000
 const samples = new Map<string, Sample[]>()
 
 /** Notes the counters that an answer has. They last as long as the page is open. */
-export function noteSamples(sinks: readonly Pick<Sink, 'name' | 'enqueued' | 'delivered' | 'pending'>[], atMs: number): void {
+export function noteSamples(
+  sinks: readonly Pick<Sink, 'name' | 'enqueued' | 'delivered' | 'pending'>[],
+  atMs: number,
+): void {
   for (const { name, enqueued, delivered, pending } of sinks) {
     const own = samples.get(name) ?? []
     own.push({ atMs, enqueued, delivered, pending })

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { rate } from '../shown.ts'
+import { clock, rate } from '../shown.ts'
 
 /** Times in Unix seconds, and one list of values per line, as uPlot takes them. */
 type Data = [number[], ...(number | null)[][]]
@@ -22,7 +22,9 @@ export function Chart({ data, names, summary }: { data: Data; names: readonly st
       plot.current = new uPlot(optionsOf(node, names), latest.current, node)
     }
     draw()
-    const resized = new ResizeObserver(() => plot.current?.setSize({ width: node.clientWidth, height: HEIGHT }))
+    const resized = new ResizeObserver(() =>
+      plot.current?.setSize({ width: node.clientWidth, height: HEIGHT }),
+    )
     resized.observe(node)
     const scheme = matchMedia('(prefers-color-scheme: dark)')
     scheme.addEventListener('change', draw)
@@ -38,27 +40,48 @@ export function Chart({ data, names, summary }: { data: Data; names: readonly st
   return <div class="chart" ref={box} role="img" aria-label={summary} />
 }
 
+/** In seconds: fewer would be shown in fractions. */
+const NARROWEST = 60
+
 function optionsOf(node: HTMLElement, names: readonly string[]): uPlot.Options {
-  const style = getComputedStyle(node)
-  const colour = (index: number) => style.getPropertyValue(`--line-${index}`)
-  const axis = { stroke: style.getPropertyValue('color'), grid: { stroke: style.getPropertyValue('--grid') } }
+  const colour = coloursOf(node)
+  const axis = {
+    stroke: colour('--dim'),
+    grid: { stroke: colour('--grid'), width: 1 },
+    ticks: { show: false },
+  }
   return {
     width: node.clientWidth,
     height: HEIGHT,
-    legend: { live: true },
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
-    axes: [{ ...axis }, { ...axis, size: 56, values: (_, ticks) => ticks.map((it) => String(it)) }],
+    scales: {
+      x: { range: (_, min, max) => [Math.min(min, max - NARROWEST), max] },
+      y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] },
+    },
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map((it) => clock(it * 1_000)) },
+      { ...axis, size: 56, values: (_, ticks) => ticks.map(String) },
+    ],
     series: [
-      {},
+      { label: 'at', value: (_, value) => (value === null ? '' : clock(value * 1_000)) },
       ...names.map((label, index) => ({
         label,
-        stroke: colour(index),
+        stroke: colour(`--line-${index}`),
         width: 2,
         ...(index > 0 && { dash: [6, 4] }),
         points: { show: false },
         value: (_: uPlot, value: number | null) => (value === null ? '–' : rate(value)),
       })),
     ],
+  }
+}
+
+/** A canvas needs colours as they are computed: those of the style depend on the theme. */
+function coloursOf(node: HTMLElement): (name: string) => string {
+  return (name) => {
+    node.style.color = `var(${name})`
+    const { color } = getComputedStyle(node)
+    node.style.color = ''
+    return color
   }
 }

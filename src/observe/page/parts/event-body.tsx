@@ -24,7 +24,7 @@ function Known({ story }: { story: EventStory }) {
           <Text of={message} longest={1_000} />
         </p>
       )}
-      <section>
+      <section class="who">
         <h3>Who was notified</h3>
         <ul class="sink-lines">
           {sinks.map((line, index) => (
@@ -32,22 +32,28 @@ function Known({ story }: { story: EventStory }) {
           ))}
           <OtherSinks story={story} />
         </ul>
-        {!isComplete && <p class="note">More deliveries wait than were looked at: one of this event may be among them.</p>}
-      </section>
-      <section>
-        <h3>What changed</h3>
-        {changes === undefined ? (
-          <p class="note">Not kept. The journal keeps it: journal: {'{ keep: 24h }'} in the configuration.</p>
-        ) : changes.length === 0 ? (
-          <p class="note">No field that is compared.</p>
-        ) : (
-          <Diff changes={changes} />
+        {!isComplete && (
+          <p class="note">More deliveries wait than were looked at: one of this event may be among them.</p>
         )}
       </section>
-      <section>
-        <h3>Rules</h3>
-        {rules ? <RuleTree rules={rules} /> : <p class="note">{rulesMissing ?? 'Not known.'}</p>}
-      </section>
+      <div class="side">
+        <section>
+          <h3>What changed</h3>
+          {changes === undefined ? (
+            <p class="note">
+              Not kept. The journal keeps it: journal: {'{ keep: 24h }'} in the configuration.
+            </p>
+          ) : changes.length === 0 ? (
+            <p class="note">No field that is compared.</p>
+          ) : (
+            <Diff changes={changes} />
+          )}
+        </section>
+        <section>
+          <h3>Rules</h3>
+          {rules ? <RuleTree rules={rules} /> : <p class="note">{rulesMissing ?? 'Not known.'}</p>}
+        </section>
+      </div>
     </div>
   )
 }
@@ -70,7 +76,11 @@ function OtherSinks({ story }: { story: EventStory }) {
             not matched
           </Mark>
         </p>
-        {sending && <p class="why">{sending.length === 0 ? 'No rule sends to this sink.' : <WhyNot story={story} names={sending} />}</p>}
+        {sending && (
+          <p class="why">
+            {sending.length === 0 ? 'No rule sends to this sink.' : <WhyNot story={story} names={sending} />}
+          </p>
+        )}
       </li>
     )
   })
@@ -90,7 +100,14 @@ function WhyNot({ story, names }: { story: EventStory; names: readonly string[] 
         ) : failing ? (
           <>
             wants <code>{failing.name}</code> <Text of={valueText(failing.expected)} longest={120} />, which{' '}
-            {failing.seen === null ? 'is absent' : <>is <Text of={failing.seen} longest={120} /></>}.
+            {failing.seen === null ? (
+              'is absent'
+            ) : (
+              <>
+                is <Text of={failing.seen} longest={120} />
+              </>
+            )}
+            .
           </>
         ) : (
           `matches; ${result?.limit ? `${result.limit} holds it back` : 'another rule sends it'}.`

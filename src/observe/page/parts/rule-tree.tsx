@@ -62,7 +62,15 @@ function RuleResult({ of }: { of: ExplainedRule }) {
                 <code>{it.name}</code>: <Text of={valueText(it.expected)} longest={160} />
               </Mark>{' '}
               <span class="seen">
-                {it.error ? <Text of={it.error} /> : it.seen === null ? 'is absent' : <>is <Text of={it.seen} longest={160} /></>}
+                {it.error ? (
+                  <Text of={it.error} />
+                ) : it.seen === null ? (
+                  'is absent'
+                ) : (
+                  <>
+                    is <Text of={it.seen} longest={160} />
+                  </>
+                )}
               </span>
             </li>
           ))}

@@ -26,7 +26,9 @@ export function SinkResult({ line }: { line: SinkLine }) {
         </span>
         {notice && (
           <span class="by">
-            {notice.kind === 'digest' ? `digest of ${counted(notice.count ?? 0, 'event')}` : 'end of an incident'}
+            {notice.kind === 'digest'
+              ? `digest of ${counted(notice.count ?? 0, 'event')}`
+              : 'end of an incident'}
           </span>
         )}
         <Time at={line.atMs} />
@@ -84,5 +86,9 @@ function Why({ line }: { line: SinkLine }) {
         {detail && <Text of={detail} />}
       </p>
     )
-  return note ? <p class="why"><Text of={note} /></p> : null
+  return note ? (
+    <p class="why">
+      <Text of={note} />
+    </p>
+  ) : null
 }

@@ -5,7 +5,15 @@ import type { Resource } from '../data/resource.ts'
 import { Mark } from './mark.tsx'
 
 /** The heading of a view, which is the page's title too. */
-export function Heading({ title, children, note }: { title: string; children?: ComponentChildren; note?: ComponentChildren }) {
+export function Heading({
+  title,
+  children,
+  note,
+}: {
+  title: string
+  children?: ComponentChildren
+  note?: ComponentChildren
+}) {
   useEffect(() => {
     document.title = `${title} · kubeherald`
   }, [title])
@@ -18,7 +26,13 @@ export function Heading({ title, children, note }: { title: string; children?: C
 }
 
 /** What an answer comes to: while it is awaited, when it failed, and `children` for what it has. An older answer stays visible. */
-export function Loaded<T>({ from, children }: { from: Resource<T>; children: (data: T) => ComponentChildren }) {
+export function Loaded<T>({
+  from,
+  children,
+}: {
+  from: Resource<T>
+  children: (data: T) => ComponentChildren
+}) {
   const { data, error, reload } = from
   if (data === undefined) return error ? <Failed error={error} reload={reload} /> : <Loading />
   return (

@@ -10,7 +10,7 @@ setInterval(() => {
 export function Time({ at }: { at: number | undefined }) {
   if (at === undefined) return <span class="none">never</span>
   return (
-    <time dateTime={new Date(at).toISOString()} title={exact(at)}>
+    <time dateTime={new Date(at).toISOString()}>
       {relative(at, now.value)}
       <span class="exact">{exact(at)}</span>
     </time>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { keepToken, tokenWanted } from '../data/request.ts'
-import { Heading } from './states.tsx'
 import { Mark } from './mark.tsx'
+import { Heading } from './states.tsx'
 
 /** Asks for the token once; the tab keeps it. */
 export function TokenForm() {
@@ -19,8 +19,8 @@ export function TokenForm() {
         </p>
       )}
       <p>
-        This server wants one of the tokens of <code>server.tokens</code> in its configuration. It stays in this tab and is never part of
-        an address.
+        This server wants one of the tokens of <code>server.tokens</code> in its configuration. It stays in
+        this tab and is never part of an address.
       </p>
       <label>
         Token

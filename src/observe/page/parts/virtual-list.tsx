@@ -45,7 +45,12 @@ export function VirtualList({
     <section class="virtual" ref={box} aria-label={label} tabIndex={0} onScroll={scrolled}>
       <ul style={{ height: `${count * rowHeight}px`, paddingTop: `${first * rowHeight}px` }}>
         {Array.from({ length: Math.max(0, last - first) }, (_, index) => (
-          <li key={index} style={{ height: `${rowHeight}px` }} aria-posinset={first + index + 1} aria-setsize={count}>
+          <li
+            key={index}
+            style={{ height: `${rowHeight}px` }}
+            aria-posinset={first + index + 1}
+            aria-setsize={count}
+          >
             {row(first + index)}
           </li>
         ))}

@@ -62,7 +62,9 @@ function stepsOf({ enqueuedMs, attempts, attemptCount }: Calls): Step[] {
     }
     steps.push({
       ...{ label: `attempt ${index + 1 + (isAfterGap ? left : 0)}`, fromMs: atMs, toMs: atMs + tookMs },
-      ...(error === undefined ? { kind: 'good', result: 'answered: accepted' } : { kind: 'bad', result: '', error }),
+      ...(error === undefined
+        ? { kind: 'good', result: 'answered: accepted' }
+        : { kind: 'bad', result: '', error }),
     } as Step)
   }
   return steps

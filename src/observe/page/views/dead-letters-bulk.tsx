@@ -37,7 +37,9 @@ export function BulkDialog({ asked, onClose }: { asked: Asked; onClose: () => vo
       const verb = isDrop ? 'dropped' : 'enqueued again'
       const [first] = failed
       announce(
-        first ? `${counted(all, 'dead letter')} ${verb}, ${count(failed.length)} not: ${first.detail}` : `${counted(all, 'dead letter')} ${verb}.`,
+        first
+          ? `${counted(all, 'dead letter')} ${verb}, ${count(failed.length)} not: ${first.detail}`
+          : `${counted(all, 'dead letter')} ${verb}.`,
         failed.length > 0,
       )
     } catch (error) {

@@ -17,19 +17,29 @@ const EVERY_MS = 4_000
 /** Deliveries that were given up, by sink and reason; retry or drop one, some, or all of a reason. */
 export function DeadLettersView() {
   const [query] = useSearchParams()
-  const choice = { sink: query.get('sink') ?? undefined, reason: query.get('reason') ?? undefined, rule: query.get('rule') ?? undefined }
+  const choice = {
+    sink: query.get('sink') ?? undefined,
+    reason: query.get('reason') ?? undefined,
+    rule: query.get('rule') ?? undefined,
+  }
   const letters = useResource<DeadLetters>(withQuery('/dead-letters', choice), EVERY_MS)
   const [asked, setAsked] = useState<Asked | undefined>(undefined)
   const named = Object.entries(choice).filter(([, value]) => value !== undefined)
   return (
     <>
-      <Heading title="Dead letters" note="Deliveries that were given up. They are kept with their reason until somebody sends them again or drops them." />
+      <Heading
+        title="Dead letters"
+        note="Deliveries that were given up. They are kept with their reason until somebody sends them again or drops them."
+      />
       {!mayAct.value && <p class="note">To retry or drop them a token with the role "act" is needed.</p>}
       {named.length > 0 && (
         <p class="chosen">
           {named.map(([key, value]) => (
             <span key={key}>
-              {key} <b><Text of={value ?? ''} longest={80} /></b>
+              {key}{' '}
+              <b>
+                <Text of={value ?? ''} longest={80} />
+              </b>
             </span>
           ))}
           <Link href="/dead-letters">show all</Link>
@@ -38,11 +48,18 @@ export function DeadLettersView() {
       <Loaded from={letters}>
         {(it) =>
           it.total === 0 && it.items.length === 0 ? (
-            <Empty title="There are no dead letters.">Everything was delivered, suppressed by a limit, or waits.</Empty>
+            <Empty title="There are no dead letters.">
+              Everything was delivered, suppressed by a limit, or waits.
+            </Empty>
           ) : (
             <>
               <Groups letters={it} ask={setAsked} />
-              <Letters letters={it} ask={setAsked} path={withQuery('/dead-letters', choice)} opened={query.get('id') ?? undefined} />
+              <Letters
+                letters={it}
+                ask={setAsked}
+                path={withQuery('/dead-letters', choice)}
+                opened={query.get('id') ?? undefined}
+              />
             </>
           )
         }
@@ -91,7 +108,9 @@ function Groups({ letters, ask }: { letters: DeadLetters; ask: Ask }) {
           { title: 'Sink', cell: (it) => <Link href={sinkLink(it.sink)}>{it.sink}</Link> },
           {
             title: 'Reason',
-            cell: (it) => <Link href={withQuery('/dead-letters', { sink: it.sink, reason: it.reason })}>{it.reason}</Link>,
+            cell: (it) => (
+              <Link href={withQuery('/dead-letters', { sink: it.sink, reason: it.reason })}>{it.reason}</Link>
+            ),
           },
           { title: 'Count', isNumber: true, cell: (it) => count(it.count) },
           { title: 'Oldest', cell: (it) => <Time at={it.oldestMs} /> },
@@ -118,7 +137,17 @@ function Groups({ letters, ask }: { letters: DeadLetters; ask: Ask }) {
   )
 }
 
-function Letters({ letters, ask, path, opened }: { letters: DeadLetters; ask: Ask; path: string; opened: string | undefined }) {
+function Letters({
+  letters,
+  ask,
+  path,
+  opened,
+}: {
+  letters: DeadLetters
+  ask: Ask
+  path: string
+  opened: string | undefined
+}) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [pages, setPages] = useState<string[]>([])
   const toggle = (id: string) => {
@@ -139,10 +168,24 @@ function Letters({ letters, ask, path, opened }: { letters: DeadLetters; ask: As
       )}
       <ul class="letters">
         {letters.items.map((it) => (
-          <Letter key={it.id} of={it} isChosen={chosen.has(it.id)} toggle={toggle} isOpen={it.id === opened} />
+          <Letter
+            key={it.id}
+            of={it}
+            isChosen={chosen.has(it.id)}
+            toggle={toggle}
+            isOpen={it.id === opened}
+          />
         ))}
         {pages.map((cursor) => (
-          <Page key={cursor} path={path} cursor={cursor} chosen={chosen} toggle={toggle} onNext={(next) => setPages([...pages, next])} isLast={cursor === last} />
+          <Page
+            key={cursor}
+            path={path}
+            cursor={cursor}
+            chosen={chosen}
+            toggle={toggle}
+            onNext={(next) => setPages([...pages, next])}
+            isLast={cursor === last}
+          />
         ))}
       </ul>
       {letters.next && pages.length === 0 && (
@@ -169,7 +212,9 @@ function Page({
   onNext: (cursor: string) => void
   isLast: boolean
 }) {
-  const page = useResource<DeadLetters>(`${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ cursor })}`)
+  const page = useResource<DeadLetters>(
+    `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ cursor })}`,
+  )
   return (
     <Loaded from={page}>
       {({ items, next }) => (
@@ -190,21 +235,45 @@ function Page({
   )
 }
 
-function Letter({ of, isChosen, toggle, isOpen }: { of: DeadLetter; isChosen: boolean; toggle: (id: string) => void; isOpen: boolean }) {
+function Letter({
+  of,
+  isChosen,
+  toggle,
+  isOpen,
+}: {
+  of: DeadLetter
+  isChosen: boolean
+  toggle: (id: string) => void
+  isOpen: boolean
+}) {
   const [open, setOpen] = useState(isOpen)
   const { id, sink, rule, reason, detail, atMs, event, count: stands } = of
   const about = event?.regarding ?? event
   return (
     <li>
-      {mayAct.value && <input type="checkbox" checked={isChosen} onChange={() => toggle(id)} aria-label={`choose the dead letter ${id}`} />}
+      {mayAct.value && (
+        <input
+          type="checkbox"
+          checked={isChosen}
+          onChange={() => toggle(id)}
+          aria-label={`choose the dead letter ${id}`}
+        />
+      )}
       <details open={open} onToggle={(it) => setOpen(it.currentTarget.open)}>
-        <summary>
+        <summary class="row-summary">
           <Time at={atMs} />
           <span>
             <b>{sink}</b> {reason}
           </span>
           <span class="what">
-            {about ? <Text of={`${about.kind} ${about.namespace ? `${about.namespace}/` : ''}${about.name}`} longest={120} /> : counted(stands, 'unreadable delivery', 'unreadable deliveries')}
+            {about ? (
+              <Text
+                of={`${about.kind} ${about.namespace ? `${about.namespace}/` : ''}${about.name}`}
+                longest={120}
+              />
+            ) : (
+              counted(stands, 'unreadable delivery', 'unreadable deliveries')
+            )}
           </span>
           <span class="detail">
             <Text of={detail} longest={100} />

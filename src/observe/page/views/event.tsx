@@ -17,12 +17,17 @@ export function EventView({ id }: { id: string }) {
   const what = event ? (event.reason ?? changeText(event.type)) : 'Event'
   return (
     <>
-      <Heading title={event && about ? inOneLine(`${what}: ${objectTitle(about)}`, 100) : 'Event'} note={<code>{inOneLine(id, 300)}</code>}>
+      <Heading
+        title={event && about ? inOneLine(`${what}: ${objectTitle(about)}`, 100) : 'Event'}
+        note={<code>{inOneLine(id, 300)}</code>}
+      >
         <Text of={what} longest={80} /> {about && <ObjectName of={about} />}
       </Heading>
       {event && (
         <p class="note">
-          {event.kind === 'Event' ? 'Event of the API server' : `${changeText(event.type)}, ${event.apiVersion}`}
+          {event.kind === 'Event'
+            ? 'Event of the API server'
+            : `${changeText(event.type)}, ${event.apiVersion}`}
           {data?.observedMs !== undefined && (
             <>
               , observed <Time at={data.observedMs} />

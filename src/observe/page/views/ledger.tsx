@@ -16,7 +16,10 @@ export function LedgerView() {
   const ledger = useResource<LedgerReport>('/ledger', EVERY_MS)
   return (
     <>
-      <Heading title="Ledger" note="Every change is counted once on each side. If a number were lost, its equation would not hold." />
+      <Heading
+        title="Ledger"
+        note="Every change is counted once on each side. If a number were lost, its equation would not hold."
+      />
       <Loaded from={ledger}>{(it) => <Equations ledger={it} />}</Loaded>
     </>
   )
@@ -24,17 +27,24 @@ export function LedgerView() {
 
 function Equations({ ledger }: { ledger: LedgerReport }) {
   const { sums, balanced, off, atMs, watches, sinks, rules } = ledger
-  const rows = rules.map((it) => ({ ...it, allSuppressed: Object.values(it.suppressed).reduce((all, value) => all + value, 0) }))
+  const rows = rules.map((it) => ({
+    ...it,
+    allSuppressed: Object.values(it.suppressed).reduce((all, value) => all + value, 0),
+  }))
   return (
     <>
       <p class="verdict">
-        {balanced ? <Mark status="good">The ledger balances.</Mark> : <Mark status="bad">The ledger does not balance.</Mark>}{' '}
+        {balanced ? (
+          <Mark status="good">The ledger balances.</Mark>
+        ) : (
+          <Mark status="bad">The ledger does not balance.</Mark>
+        )}{' '}
         <span class="note">
           counted <Time at={atMs} />
         </span>
       </p>
       {off.length > 0 && (
-        <ul class="off" role="alert">
+        <ul class="off-list" role="alert">
           {off.map((it) => (
             <li key={it}>
               <Text of={it} />
@@ -43,10 +53,24 @@ function Equations({ ledger }: { ledger: LedgerReport }) {
         </ul>
       )}
       <div class="equations">
-        <Equation title="Watches" left={['observed', sums.watches.observed]} right={pairs(sums.watches, 'unmatched', 'dropped', 'matched', 'limited')} />
-        <Equation title="Sinks" left={['enqueued', sums.sinks.enqueued]} right={pairs(sums.sinks, 'delivered', 'dead', 'pending')} />
+        <Equation
+          title="Watches"
+          left={['observed', sums.watches.observed]}
+          right={pairs(sums.watches, 'unmatched', 'dropped', 'matched', 'limited')}
+        />
+        <Equation
+          title="Sinks"
+          left={['enqueued', sums.sinks.enqueued]}
+          right={pairs(sums.sinks, 'delivered', 'dead', 'pending')}
+        />
       </div>
-      <Section title="Watches" rows={watches} rowKey={(it) => it.key} name={(it) => inOneLine(it.title)} terms={['observed', 'unmatched', 'dropped', 'matched', 'limited']} />
+      <Section
+        title="Watches"
+        rows={watches}
+        rowKey={(it) => it.key}
+        name={(it) => inOneLine(it.title)}
+        terms={['observed', 'unmatched', 'dropped', 'matched', 'limited']}
+      />
       <Section
         title="Rules"
         rows={rows}
@@ -69,7 +93,15 @@ function pairs<K extends string>(counts: Record<K, number>, ...keys: K[]): [stri
   return keys.map((key) => [key, counts[key]])
 }
 
-function Equation({ title, left, right }: { title: string; left: [string, number]; right: [string, number][] }) {
+function Equation({
+  title,
+  left,
+  right,
+}: {
+  title: string
+  left: [string, number]
+  right: [string, number][]
+}) {
   const sum = right.reduce((all, [, value]) => all + value, 0)
   return (
     <section class="equation" aria-label={`Sum of all ${title.toLowerCase()}`}>
@@ -118,12 +150,19 @@ function Section<T extends { balanced: boolean }>({
       isNumber: true,
       cell: (row: T) => count(Number(row[key])),
     })),
-    { title: 'Holds', cell: (row) => (row.balanced ? <Mark status="good">yes</Mark> : <Mark status="bad">no</Mark>) },
+    {
+      title: 'Holds',
+      cell: (row) => (row.balanced ? <Mark status="good">yes</Mark> : <Mark status="bad">no</Mark>),
+    },
   ]
   return (
     <section>
       <h2>{title}</h2>
-      {rows.length === 0 ? <p class="note">None yet.</p> : <Table label={title} rows={rows} rowKey={rowKey} columns={columns} />}
+      {rows.length === 0 ? (
+        <p class="note">None yet.</p>
+      ) : (
+        <Table label={title} rows={rows} rowKey={rowKey} columns={columns} />
+      )}
     </section>
   )
 }

@@ -42,10 +42,14 @@ export function LiveView() {
       <Heading title="Live" note="Deliveries and suppressed events as they happen, the newest first." />
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         {FILTERS.map((name) => (
+          // biome-ignore lint/a11y/noLabelWithoutControl: the control is in one of both branches.
           <label key={name}>
             {name}
             {name === 'outcome' ? (
-              <select value={filter[name] ?? ''} onChange={(event) => change(name, event.currentTarget.value)}>
+              <select
+                value={filter[name] ?? ''}
+                onChange={(event) => change(name, event.currentTarget.value)}
+              >
                 <option value="">any</option>
                 {OUTCOMES.map((it) => (
                   <option key={it} value={it}>
@@ -81,7 +85,8 @@ export function LiveView() {
       {state.error && state.phase === 'broken' && <Failed error={state.error} />}
       {total === 0 ? (
         <Empty title="Nothing yet.">
-          A line appears with the next delivery{address ? ' that the filter lets through' : ''}. Older ones are on the overview and with their objects.
+          A line appears with the next delivery{address ? ' that the filter lets through' : ''}. Older ones
+          are on the overview and with their objects.
         </Empty>
       ) : (
         <VirtualList
@@ -128,11 +133,13 @@ function Stream({ state, isPaused, isHeld }: { state: LiveState; isPaused: boole
   return (
     <>
       {isHeld ? (
-        <Mark status="wait">{isPaused ? 'paused' : 'stands still while you read: scroll to the top to go on'}</Mark>
+        <Mark status="wait">
+          {isPaused ? 'paused' : 'stands still while you read: scroll to the top to go on'}
+        </Mark>
       ) : (
         <Mark status="good">live</Mark>
       )}{' '}
-      {count(received)} received
+      <span>· {count(received)} received</span>
       {skipped > 0 && (
         <>
           {' · '}

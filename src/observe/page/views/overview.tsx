@@ -48,10 +48,34 @@ function State({ state }: { state: Overview }) {
       [watches.behind, 'behind', 'warn'],
     ]),
     figureOf('/sinks', 'Sinks', sinks.total, [[sinks.failing, 'failing', 'bad']]),
-    ['/sinks', 'Pending', count(pending), pending > 0 ? 'wait' : 'good', pending > 0 ? 'deliveries wait' : 'nothing waits'],
-    ['/dead-letters', 'Dead letters', count(deadLetters), deadLetters > 0 ? 'warn' : 'good', deadLetters > 0 ? 'to retry or drop' : 'none'],
-    ['/silences', 'Silences', count(silences), silences > 0 ? 'held' : 'off', silences > 0 ? 'in force' : 'none'],
-    ['/ledger', 'Ledger', balanced ? 'balances' : 'is off', balanced ? 'good' : 'bad', balanced ? 'nothing is lost' : 'see which equation'],
+    [
+      '/sinks',
+      'Pending',
+      count(pending),
+      pending > 0 ? 'wait' : 'good',
+      pending > 0 ? 'deliveries wait' : 'nothing waits',
+    ],
+    [
+      '/dead-letters',
+      'Dead letters',
+      count(deadLetters),
+      deadLetters > 0 ? 'warn' : 'good',
+      deadLetters > 0 ? 'to retry or drop' : 'none',
+    ],
+    [
+      '/silences',
+      'Silences',
+      count(silences),
+      silences > 0 ? 'held' : 'off',
+      silences > 0 ? 'in force' : 'none',
+    ],
+    [
+      '/ledger',
+      'Ledger',
+      balanced ? 'balances' : 'is off',
+      balanced ? 'good' : 'bad',
+      balanced ? 'nothing is lost' : 'see which equation',
+    ],
   ]
   return (
     <>
@@ -107,7 +131,8 @@ function Newest() {
       {({ items }) =>
         items.length === 0 ? (
           <Empty title="The history is empty.">
-            Deliveries appear here as they happen. Without any: see whether watches have a position, and whether rules match.
+            Deliveries appear here as they happen. Without any: see whether watches have a position, and
+            whether rules match.
           </Empty>
         ) : (
           <ul class="records">
@@ -146,7 +171,11 @@ function OpenIncidents() {
           { title: 'Object', cell: (it) => <Text of={it.object ?? it.key} longest={140} /> },
           { title: 'Rule', cell: (it) => it.rule },
           { title: 'Since', cell: (it) => <Time at={it.sinceMs} /> },
-          { title: 'Notifications', isNumber: true, cell: (it) => (it.notifications === undefined ? '' : count(it.notifications)) },
+          {
+            title: 'Notifications',
+            isNumber: true,
+            cell: (it) => (it.notifications === undefined ? '' : count(it.notifications)),
+          },
           {
             title: 'Acknowledged',
             cell: (it) =>

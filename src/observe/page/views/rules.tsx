@@ -28,11 +28,16 @@ export function RulesView() {
   }
   return (
     <>
-      <Heading title="Rules" note="In the order of the configuration, which is the order of evaluation. matched = sent + digested + waiting + suppressed." />
+      <Heading
+        title="Rules"
+        note="In the order of the configuration, which is the order of evaluation. matched = sent + digested + waiting + suppressed."
+      />
       <Loaded from={rules}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="There are no rules.">Nothing is sent. Add one to "rules" in the configuration.</Empty>
+            <Empty title="There are no rules.">
+              Nothing is sent. Add one to "rules" in the configuration.
+            </Empty>
           ) : (
             <RuleTable items={items} open={open} toggle={toggle} />
           )
@@ -42,7 +47,15 @@ export function RulesView() {
   )
 }
 
-function RuleTable({ items, open, toggle }: { items: readonly Rule[]; open: ReadonlySet<string>; toggle: (name: string) => void }) {
+function RuleTable({
+  items,
+  open,
+  toggle,
+}: {
+  items: readonly Rule[]
+  open: ReadonlySet<string>
+  toggle: (name: string) => void
+}) {
   return (
     <Table
       label="Rules"
@@ -53,7 +66,12 @@ function RuleTable({ items, open, toggle }: { items: readonly Rule[]; open: Read
         {
           title: 'Rule',
           cell: (it) => (
-            <button type="button" class="opener" aria-expanded={open.has(it.name)} onClick={() => toggle(it.name)}>
+            <button
+              type="button"
+              class="opener"
+              aria-expanded={open.has(it.name)}
+              onClick={() => toggle(it.name)}
+            >
               <Text of={it.name} longest={80} />
             </button>
           ),
@@ -100,7 +118,9 @@ function Suppressed({ by }: { by: Record<string, number> }) {
   return (
     <>
       {count(sum)}
-      {sum > 0 && <span class="note"> {parts.map(([limit, value]) => `${limit} ${count(value)}`).join(', ')}</span>}
+      {sum > 0 && (
+        <span class="note"> {parts.map(([limit, value]) => `${limit} ${count(value)}`).join(', ')}</span>
+      )}
     </>
   )
 }

@@ -20,7 +20,9 @@ export function SearchResults({ wanted, opensFirst }: { wanted: string; opensFir
   return (
     <>
       <Heading title={`Search: ${inOneLine(wanted, 60)}`} />
-      <Loaded from={found}>{(it) => (it.items.length > 0 ? <Results found={it} /> : <Unknown found={it} wanted={wanted} />)}</Loaded>
+      <Loaded from={found}>
+        {(it) => (it.items.length > 0 ? <Results found={it} /> : <Unknown found={it} wanted={wanted} />)}
+      </Loaded>
     </>
   )
 }
@@ -66,9 +68,14 @@ export function Unknown({ found, wanted }: { found: FoundObjects; wanted: string
       {historyFromMs === undefined
         ? 'The history is empty.'
         : `The history goes back to ${exact(historyFromMs)}${isComplete ? '' : ', and only its newest records were searched'}.`}{' '}
-      It has objects of which an event was delivered, suppressed or given up; an object that no rule matched is not in it. Watched:{' '}
-      {watched.length === 0 ? 'nothing' : <Collapsed items={watched} of={(it) => <code key={it}>{it}</code>} />}. See{' '}
-      <Link href="/watches">watches</Link> and <Link href="/rules">rules</Link>.
+      It has objects of which an event was delivered, suppressed or given up; an object that no rule matched
+      is not in it. Watched:{' '}
+      {watched.length === 0 ? (
+        'nothing'
+      ) : (
+        <Collapsed items={watched} of={(it) => <code key={it}>{it}</code>} />
+      )}
+      . See <Link href="/watches">watches</Link> and <Link href="/rules">rules</Link>.
     </Empty>
   )
 }

@@ -20,11 +20,17 @@ export function SilenceForm({ onAdded }: { onAdded: () => void }) {
   const [reason, setReason] = useState('')
   const [error, setError] = useState<RequestError | undefined>(undefined)
 
-  const match = Object.fromEntries(Object.entries(values).flatMap(([key, text]) => (text.trim() ? [[key, matcher(text)]] : [])))
+  const match = Object.fromEntries(
+    Object.entries(values).flatMap(([key, text]) => (text.trim() ? [[key, matcher(text)]] : [])),
+  )
   const add = async (event: Event) => {
     event.preventDefault()
     try {
-      await send('POST', '/silences', { match, untilMs: Date.now() + minutes * 60_000, reason: reason.trim() })
+      await send('POST', '/silences', {
+        match,
+        untilMs: Date.now() + minutes * 60_000,
+        reason: reason.trim(),
+      })
       announce('The silence is in force.')
       setValues({})
       setReason('')
@@ -38,7 +44,8 @@ export function SilenceForm({ onAdded }: { onAdded: () => void }) {
     <form class="silence-form" onSubmit={(event) => void add(event)}>
       <h2>Add a silence</h2>
       <p class="note">
-        All conditions that are filled in must hold, as in rules: exact text, a pattern such as <code>pay-*</code>, several with a comma.
+        All conditions that are filled in must hold, as in rules: exact text, a pattern such as{' '}
+        <code>pay-*</code>, several with a comma.
       </p>
       <div class="filters">
         {CONDITIONS.map((name) => (
@@ -65,7 +72,12 @@ export function SilenceForm({ onAdded }: { onAdded: () => void }) {
         </label>
         <label class="grow">
           why
-          <input required maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+          <input
+            required
+            maxLength={500}
+            value={reason}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
         </label>
         <button type="submit" class="primary" disabled={Object.keys(match).length === 0}>
           Silence

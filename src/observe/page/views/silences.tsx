@@ -31,7 +31,10 @@ export function SilencesView() {
     )
   return (
     <>
-      <Heading title="Silences" note="A silence suppresses new events that match all of its conditions. What waits already is sent, and so are the ends of incidents that were notified." />
+      <Heading
+        title="Silences"
+        note="A silence suppresses new events that match all of its conditions. What waits already is sent, and so are the ends of incidents that were notified."
+      />
       <Loaded from={silences}>
         {({ items }) =>
           items.length === 0 ? (
@@ -48,7 +51,11 @@ export function SilencesView() {
                 { title: 'Until', cell: (it) => <Time at={it.untilMs} /> },
                 { title: 'Reason', cell: (it) => <Text of={it.reason} longest={200} /> },
                 { title: 'By', cell: (it) => <Text of={it.by} longest={60} /> },
-                { title: 'Suppressed', isNumber: true, cell: (it) => (it.suppressed === undefined ? '' : count(it.suppressed)) },
+                {
+                  title: 'Suppressed',
+                  isNumber: true,
+                  cell: (it) => (it.suppressed === undefined ? '' : count(it.suppressed)),
+                },
                 {
                   title: 'End',
                   cell: (it) =>
@@ -70,7 +77,12 @@ export function SilencesView() {
         <p class="note">To add or end one a token with the role "act" is needed.</p>
       )}
       {ending && (
-        <Confirm title="End this silence?" action="End it" onConfirm={() => void expire(ending.id)} onClose={() => setEnding(undefined)}>
+        <Confirm
+          title="End this silence?"
+          action="End it"
+          onConfirm={() => void expire(ending.id)}
+          onClose={() => setEnding(undefined)}
+        >
           <p>
             <Match of={ending.match} />
           </p>
@@ -84,7 +96,13 @@ export function SilencesView() {
 function State({ of: { fromMs, untilMs } }: { of: Silence }) {
   const nowMs = Date.now()
   if (untilMs <= nowMs) return <Mark status="off">ended</Mark>
-  return fromMs > nowMs ? <Mark status="wait">begins <Time at={fromMs} /></Mark> : <Mark status="held">in force</Mark>
+  return fromMs > nowMs ? (
+    <Mark status="wait">
+      begins <Time at={fromMs} />
+    </Mark>
+  ) : (
+    <Mark status="held">in force</Mark>
+  )
 }
 
 function Match({ of }: { of: Silence['match'] }) {
@@ -92,7 +110,8 @@ function Match({ of }: { of: Silence['match'] }) {
     <span class="match">
       {Object.entries(of).map(([key, value]) => (
         <code key={key}>
-          {key}=<Text of={Array.isArray(value) ? value.map(valueText).join('|') : valueText(value)} longest={120} />
+          {key}=
+          <Text of={Array.isArray(value) ? value.map(valueText).join('|') : valueText(value)} longest={120} />
         </code>
       ))}
     </span>

@@ -32,7 +32,8 @@ export function SinkView({ name }: { name: string }) {
             <Known sink={sink} />
           ) : (
             <Empty title="There is no such sink.">
-              These are known: {items.map((it) => it.name).join(', ') || 'none'}. See <Link href="/sinks">sinks</Link>.
+              These are known: {items.map((it) => it.name).join(', ') || 'none'}. See{' '}
+              <Link href="/sinks">sinks</Link>.
             </Empty>
           )
         }}
@@ -56,7 +57,8 @@ function Known({ sink }: { sink: Sink }) {
           <Time at={lastDeliveredMs} />
         </Fact>
         <Fact title="Ledger">
-          {count(enqueued)} enqueued = {count(delivered)} delivered + {count(dead)} dead + {count(pending)} pending
+          {count(enqueued)} enqueued = {count(delivered)} delivered + {count(dead)} dead + {count(pending)}{' '}
+          pending
         </Fact>
       </dl>
       <WhyFailing sink={sink} />
@@ -127,7 +129,12 @@ function LaneList({ name }: { name: string }) {
                   columns={[
                     {
                       title: 'Lane',
-                      cell: (it) => (it.quarantine ? <Mark status="warn">quarantine</Mark> : <code>{inOneLine(it.lane)}</code>),
+                      cell: (it) =>
+                        it.quarantine ? (
+                          <Mark status="warn">quarantine</Mark>
+                        ) : (
+                          <code>{inOneLine(it.lane)}</code>
+                        ),
                     },
                     { title: 'Object', cell: (it) => <Text of={it.object ?? ''} longest={140} /> },
                     { title: 'Pending', isNumber: true, cell: (it) => count(it.pending) },

@@ -41,11 +41,16 @@ export function SinksView() {
   const sinks = useSinks()
   return (
     <>
-      <Heading title="Sinks" note="The worst first. A sink that fails delays only its own deliveries; they wait, and nothing is lost." />
+      <Heading
+        title="Sinks"
+        note="The worst first. A sink that fails delays only its own deliveries; they wait, and nothing is lost."
+      />
       <Loaded from={sinks}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="There is no sink.">Add one to "sinks" in the configuration, and name it in "to" of a rule.</Empty>
+            <Empty title="There is no sink.">
+              Add one to "sinks" in the configuration, and name it in "to" of a rule.
+            </Empty>
           ) : (
             <SinkTable items={items} />
           )
@@ -81,7 +86,8 @@ function SinkTable({ items }: { items: readonly Sink[] }) {
         { title: 'Pending', isNumber: true, cell: (it) => count(it.pending) },
         {
           title: 'Oldest',
-          cell: (it) => (it.oldestMs === undefined ? <span class="none">nothing waits</span> : <Time at={it.oldestMs} />),
+          cell: (it) =>
+            it.oldestMs === undefined ? <span class="none">nothing waits</span> : <Time at={it.oldestMs} />,
         },
         { title: 'Out', isNumber: true, cell: (it) => outRate(it.name) },
         { title: 'Delivered', isNumber: true, cell: (it) => count(it.delivered) },
@@ -89,7 +95,11 @@ function SinkTable({ items }: { items: readonly Sink[] }) {
           title: 'Dead',
           isNumber: true,
           cell: (it) =>
-            it.dead > 0 ? <Link href={withQuery('/dead-letters', { sink: it.name })}>{count(it.dead)}</Link> : '0',
+            it.dead > 0 ? (
+              <Link href={withQuery('/dead-letters', { sink: it.name })}>{count(it.dead)}</Link>
+            ) : (
+              '0'
+            ),
         },
         { title: 'Last delivered', cell: (it) => <Time at={it.lastDeliveredMs} /> },
       ]}
@@ -114,11 +124,15 @@ export function WhyFailing({ sink }: { sink: Sink }) {
         </p>
       )}
       {failingTargets > 0 && <p>{counted(failingTargets, 'target')} of it (a channel, a topic) fail.</p>}
-      {quarantined > 0 && <p>{counted(quarantined, 'object')} in quarantine: they fail while others succeed.</p>}
+      {quarantined > 0 && (
+        <p>{counted(quarantined, 'object')} in quarantine: they fail while others succeed.</p>
+      )}
       {queueBytes !== undefined && queueMaxBytes !== undefined && queueBytes > 0 && (
         <p>
           Queue {bytes(queueBytes)} of {bytes(queueMaxBytes)}
-          {fullInMs === 0 ? ': full, the oldest deliveries become dead letters' : fullInMs !== undefined && `: full in ${duration(fullInMs)} at this rate`}
+          {fullInMs === 0
+            ? ': full, the oldest deliveries become dead letters'
+            : fullInMs !== undefined && `: full in ${duration(fullInMs)} at this rate`}
           .
         </p>
       )}

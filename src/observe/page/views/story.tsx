@@ -24,10 +24,17 @@ export function StoryView(params: { kind: string; namespace: string; name: strin
   return (
     <>
       <Heading title={inOneLine(title, 100)} note="One row for each change, the newest first. A row opens.">
-        <span class="kind">{inOneLine(of.kind, 60)}</span> <Text of={`${of.namespace ? `${of.namespace}/` : ''}${of.name}`} />
+        <span class="kind">{inOneLine(of.kind, 60)}</span>{' '}
+        <Text of={`${of.namespace ? `${of.namespace}/` : ''}${of.name}`} />
       </Heading>
       <Loaded from={story}>
-        {(it) => (it.items.length === 0 ? <Nothing wanted={title} /> : <Rows story={it} path={`/objects/${objectPath(of)}/events`} />)}
+        {(it) =>
+          it.items.length === 0 ? (
+            <Nothing wanted={title} />
+          ) : (
+            <Rows story={it} path={`/objects/${objectPath(of)}/events`} />
+          )
+        }
       </Loaded>
     </>
   )
@@ -64,7 +71,9 @@ function Rows({ story, path }: { story: Story; path: string }) {
           Older changes
         </button>
       ) : (
-        story.historyFromMs !== undefined && <p class="note">The history goes back to {exact(story.historyFromMs)}.</p>
+        story.historyFromMs !== undefined && (
+          <p class="note">The history goes back to {exact(story.historyFromMs)}.</p>
+        )
       )}
     </>
   )
@@ -79,7 +88,7 @@ function Row({ item, isFirst }: { item: StoryItem; isFirst: boolean }) {
   const { type, reason, title, kind, outcomes, notice, atMs, id } = item
   return (
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
+      <summary class="row-summary">
         <Time at={atMs} />
         <span class={`change ${type.toLowerCase()}`}>{kind === 'Event' ? 'event' : changeText(type)}</span>
         <span class="what">

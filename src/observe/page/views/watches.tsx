@@ -29,7 +29,9 @@ export function WatchesView() {
       <Loaded from={watches}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="Nothing is watched.">No process that watches has reported: see whether one runs, and "watch" in the configuration.</Empty>
+            <Empty title="Nothing is watched.">
+              No process that watches has reported: see whether one runs, and "watch" in the configuration.
+            </Empty>
           ) : (
             <WatchTable items={items} />
           )
