@@ -5,7 +5,7 @@ export interface Named {
   name: string
 }
 
-/** Stands for the namespace of an object that has none. */
+/** Instead of the namespace of an object that has none. */
 const NO_NAMESPACE = '_'
 
 /** The path of an object in addresses of the page and of the API: `Deployment/shop/web`. */
@@ -16,7 +16,7 @@ export function objectPath({ kind, namespace, name }: Named): string {
 /** Returns an address below the page or the API, without parameters that are empty. */
 export function withQuery(path: string, query: Record<string, string | number | undefined>): string {
   const some = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
-  const text = new URLSearchParams(some.map(([key, value]) => [key, String(value)])).toString()
+  const text = new URLSearchParams(some.map(([key, value]) => [key, String(value)] as [string, string])).toString()
   return text ? `${path}?${text}` : path
 }
 

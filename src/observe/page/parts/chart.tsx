@@ -63,14 +63,15 @@ function optionsOf(node: HTMLElement, names: readonly string[]): uPlot.Options {
       { ...axis, size: 56, values: (_, ticks) => ticks.map(String) },
     ],
     series: [
-      { label: 'at', value: (_, value) => (value === null ? '' : clock(value * 1_000)) },
+      { label: 'at', value: (_, value) => (value === null ? 'now' : clock(value * 1_000)) },
       ...names.map((label, index) => ({
         label,
         stroke: colour(`--line-${index}`),
         width: 2,
         ...(index > 0 && { dash: [6, 4] }),
         points: { show: false },
-        value: (_: uPlot, value: number | null) => (value === null ? '–' : rate(value)),
+        // Without a pointer: the newest.
+        value: (plot: uPlot, value: number | null) => rate(value ?? plot.data[index + 1]?.at(-1) ?? 0),
       })),
     ],
   }

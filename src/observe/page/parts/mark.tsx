@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 export type Status = 'good' | 'warn' | 'bad' | 'wait' | 'off' | 'held'
 
-/** Each status has a shape of its own, so that it is told without colours. */
+/** Each status has a shape of its own, so that it can be read without colours. */
 const SHAPES: Record<Status, string> = {
   good: 'M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2Z',
   warn: 'M8 1.5 15 14H1Z',

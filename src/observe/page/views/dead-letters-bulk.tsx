@@ -13,7 +13,7 @@ export interface Asked {
   what: string
 }
 
-/** Asks once, then does it in the portions of the API, and says how far it is. */
+/** Asks once, then does it in the portions of the API, and shows how many are done. */
 export function BulkDialog({ asked, onClose }: { asked: Asked; onClose: () => void }) {
   const [done, setDone] = useState<number | undefined>(undefined)
   const isStopped = useRef(false)

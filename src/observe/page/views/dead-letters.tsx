@@ -247,7 +247,7 @@ function Letter({
   isOpen: boolean
 }) {
   const [open, setOpen] = useState(isOpen)
-  const { id, sink, rule, reason, detail, atMs, event, count: stands } = of
+  const { id, sink, rule, reason, detail, atMs, event, count: deliveries } = of
   const about = event?.regarding ?? event
   return (
     <li>
@@ -272,7 +272,7 @@ function Letter({
                 longest={120}
               />
             ) : (
-              counted(stands, 'unreadable delivery', 'unreadable deliveries')
+              counted(deliveries, 'unreadable delivery', 'unreadable deliveries')
             )}
           </span>
           <span class="detail">

@@ -13,7 +13,7 @@ const FILTERS = ['kind', 'namespace', 'name', 'sink', 'rule', 'outcome'] as cons
 const ROW_HEIGHT = 30
 const NARROW_ROW_HEIGHT = 54
 
-/** Records as they happen. It stands still while it is paused or scrolled down, so that lines can be read and opened. */
+/** Records as they happen. The list waits while it is paused or scrolled down, so that lines can be read and opened. */
 export function LiveView() {
   const [query, setQuery] = useSearchParams()
   const filter = Object.fromEntries(FILTERS.map((it) => [it, query.get(it) ?? undefined]))
@@ -134,7 +134,7 @@ function Stream({ state, isPaused, isHeld }: { state: LiveState; isPaused: boole
     <>
       {isHeld ? (
         <Mark status="wait">
-          {isPaused ? 'paused' : 'stands still while you read: scroll to the top to go on'}
+          {isPaused ? 'paused' : 'held while you read: scroll to the top to go on'}
         </Mark>
       ) : (
         <Mark status="good">live</Mark>

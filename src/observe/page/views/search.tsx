@@ -9,7 +9,7 @@ import { Collapsed } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
 import { counted, exact, inOneLine } from '../shown.ts'
 
-/** Objects whose kind, namespace and name have the words. */
+/** Objects whose kind, namespace and name match the text. */
 export function SearchResults({ wanted, opensFirst }: { wanted: string; opensFirst: boolean }) {
   const found = useResource<FoundObjects>(`/objects?${new URLSearchParams({ q: wanted })}`)
   const [, navigate] = useLocation()

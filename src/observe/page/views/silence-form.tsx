@@ -13,7 +13,7 @@ const TIMES: [label: string, minutes: number][] = [
   ['1 week', 10_080],
 ]
 
-/** Adds a silence. The server checks it by the rules of the configuration, and says what is wrong. */
+/** Adds a silence. The server checks it by the rules of the configuration, and its answer names what is wrong. */
 export function SilenceForm({ onAdded }: { onAdded: () => void }) {
   const [values, setValues] = useState<Record<string, string>>({})
   const [minutes, setMinutes] = useState(60)
