@@ -16,7 +16,9 @@ export function objectPath({ kind, namespace, name }: Named): string {
 /** Returns an address below the page or the API, without parameters that are empty. */
 export function withQuery(path: string, query: Record<string, string | number | undefined>): string {
   const some = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
-  const text = new URLSearchParams(some.map(([key, value]) => [key, String(value)] as [string, string])).toString()
+  const text = new URLSearchParams(
+    some.map(([key, value]) => [key, String(value)] as [string, string]),
+  ).toString()
   return text ? `${path}?${text}` : path
 }
 

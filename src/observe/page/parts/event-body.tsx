@@ -25,7 +25,7 @@ function Known({ story }: { story: EventStory }) {
         </p>
       )}
       <section class="who">
-        <h3>Who was notified</h3>
+        <h2>Who was notified</h2>
         <ul class="sink-lines">
           {sinks.map((line, index) => (
             <SinkResult key={index} line={line} />
@@ -38,7 +38,7 @@ function Known({ story }: { story: EventStory }) {
       </section>
       <div class="side">
         <section>
-          <h3>What changed</h3>
+          <h2>What changed</h2>
           {changes === undefined ? (
             <p class="note">
               Not kept. The journal keeps it: journal: {'{ keep: 24h }'} in the configuration.
@@ -50,7 +50,7 @@ function Known({ story }: { story: EventStory }) {
           )}
         </section>
         <section>
-          <h3>Rules</h3>
+          <h2>Rules</h2>
           {rules ? <RuleTree rules={rules} /> : <p class="note">{rulesMissing ?? 'Not known.'}</p>}
         </section>
       </div>

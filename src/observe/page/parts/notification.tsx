@@ -33,21 +33,20 @@ export function NotificationCard({ of }: { of: Notification }) {
       )}
       {of.changes.length > 0 && <Diff changes={of.changes} />}
       {of.fields.length > 0 && (
-        <dl>
-          <Collapsed
-            items={of.fields}
-            of={({ title, value }, index) => (
-              <div key={index}>
-                <dt>
-                  <Text of={title} longest={80} />
-                </dt>
-                <dd>
-                  <Text of={value} />
-                </dd>
-              </div>
-            )}
-          />
-        </dl>
+        <Collapsed
+          in="dl"
+          items={of.fields}
+          of={({ title, value }, index) => (
+            <div key={index}>
+              <dt>
+                <Text of={title} longest={80} />
+              </dt>
+              <dd>
+                <Text of={value} />
+              </dd>
+            </div>
+          )}
+        />
       )}
       {of.command && (
         <pre>

@@ -42,12 +42,16 @@ export function TextOrLink({ of }: { of: string }) {
   )
 }
 
-/** A list that may be long: its beginning, and a button for the rest. */
+/** A list that may be long, in an element: its beginning, and a button for the rest. */
 export function Collapsed<T>({
+  in: Parent = 'span',
+  class: className,
   items,
   first = 12,
   of,
 }: {
+  in?: 'ul' | 'dl' | 'span'
+  class?: string
   items: readonly T[]
   first?: number
   of: (item: T, index: number) => ComponentChildren
@@ -55,7 +59,7 @@ export function Collapsed<T>({
   const [shown, setShown] = useState(first)
   return (
     <>
-      {items.slice(0, shown).map(of)}
+      <Parent class={className}>{items.slice(0, shown).map(of)}</Parent>
       {items.length > shown && (
         <button type="button" class="more" onClick={() => setShown(shown + 200)}>
           {count(items.length - shown)} more

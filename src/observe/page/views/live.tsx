@@ -133,9 +133,7 @@ function Stream({ state, isPaused, isHeld }: { state: LiveState; isPaused: boole
   return (
     <>
       {isHeld ? (
-        <Mark status="wait">
-          {isPaused ? 'paused' : 'held while you read: scroll to the top to go on'}
-        </Mark>
+        <Mark status="wait">{isPaused ? 'paused' : 'held while you read: scroll to the top to go on'}</Mark>
       ) : (
         <Mark status="good">live</Mark>
       )}{' '}

@@ -82,17 +82,16 @@ function RuleTable({
             it.to.length === 0 ? (
               <span class="none">{it.isRemoved ? 'removed' : 'drops'}</span>
             ) : (
-              <span class="list">
-                <Collapsed
-                  items={it.to}
-                  first={5}
-                  of={(sink) => (
-                    <Link key={sink} href={sinkLink(sink)}>
-                      {sink}
-                    </Link>
-                  )}
-                />
-              </span>
+              <Collapsed
+                class="list"
+                items={it.to}
+                first={5}
+                of={(sink) => (
+                  <Link key={sink} href={sinkLink(sink)}>
+                    {sink}
+                  </Link>
+                )}
+              />
             ),
         },
         { title: 'Matched', isNumber: true, cell: (it) => count(it.matched) },
