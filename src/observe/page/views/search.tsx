@@ -13,7 +13,7 @@ import { counted, exact, inOneLine } from '../shown.ts'
 export function SearchResults({ wanted, opensFirst }: { wanted: string; opensFirst: boolean }) {
   const found = useResource<FoundObjects>(`/objects?${new URLSearchParams({ q: wanted })}`)
   const [, navigate] = useLocation()
-  const first = found.data?.items[0]
+  const first = found.data && bestFirst(found.data.items, wanted)[0]
   useEffect(() => {
     if (opensFirst && first) navigate(objectLink(first), { replace: true })
   }, [opensFirst, first])
@@ -21,13 +21,25 @@ export function SearchResults({ wanted, opensFirst }: { wanted: string; opensFir
     <>
       <Heading title={`Search: ${inOneLine(wanted, 60)}`} />
       <Loaded from={found}>
-        {(it) => (it.items.length > 0 ? <Results found={it} /> : <Unknown found={it} wanted={wanted} />)}
+        {(it) =>
+          it.items.length > 0 ? (
+            <Results found={it} wanted={wanted} />
+          ) : (
+            <Unknown found={it} wanted={wanted} />
+          )
+        }
       </Loaded>
     </>
   )
 }
 
-function Results({ found }: { found: FoundObjects }) {
+/** What is named exactly so before what only contains it; each the newest first. */
+function bestFirst(items: FoundObjects['items'], wanted: string): FoundObjects['items'] {
+  const name = wanted.split('/').at(-1)
+  return items.toSorted((a, b) => Number(b.name === name) - Number(a.name === name))
+}
+
+function Results({ found, wanted }: { found: FoundObjects; wanted: string }) {
   const move = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (!step) return
@@ -46,7 +58,7 @@ function Results({ found }: { found: FoundObjects }) {
       {/* biome-ignore lint/a11y/noStaticElementInteractions: its links have the focus; the arrows move it. */}
       <div onKeyDown={move}>
         <ul class="results" data-results>
-          {found.items.map((it) => (
+          {bestFirst(found.items, wanted).map((it) => (
             <li key={objectLink(it)}>
               <ObjectName of={it} />
               <span class="note">
