@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
-import type { Logger } from '../observe/log.ts'
+import { type Logger, silentLog } from '../observe/log.ts'
 import { createMetrics, type Metrics, startAtZero } from '../observe/metrics.ts'
 import type { Vitals } from '../observe/server/health.ts'
 import { type HealthServer, startServer } from '../observe/server/http.ts'
@@ -14,6 +14,7 @@ import { startRemovedState } from '../store/commit/removed-state.ts'
 import { keysOf } from '../store/keys.ts'
 import type { Lanes } from '../store/lanes/lanes.ts'
 import { LiveProcesses } from '../store/lanes/live-processes.ts'
+import { openRedis } from '../store/redis/connection.ts'
 import { storeOf } from '../store/redis/layout.ts'
 import { createTroubles } from '../store/redis/redis-fault.ts'
 import { type RedisSettings, type RedisTarget, renewCredentials } from '../store/redis/redis-target.ts'
@@ -30,6 +31,7 @@ import { boundsOf, disconnect, openConnections, startRedisUpkeep } from './redis
 import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
 import { sinkContexts } from './sink-set/contexts.ts'
 import { createSinkSet } from './sink-set/set.ts'
+import { siteOnRequest } from './site-on-request.ts'
 import { createRuleErrors, STARTING, startStatusReporting } from './status-reporting.ts'
 
 export type Role = 'all' | 'watch' | 'deliver'
@@ -56,7 +58,7 @@ interface AppOptions {
 }
 
 export interface App {
-  /** The address of /livez, /readyz and /metrics; undefined when the server is switched off. */
+  /** The address of the page, the API, probes and metrics; undefined when the server is switched off. */
   url: string | undefined
   /** `7.0.15`, or with the name of another product, `Valkey 8.0.1`. */
   redisVersion: string
@@ -104,7 +106,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const reloads = createReloadState(common, options.digest)
   let vitals = (): Vitals => STARTING
   // First, because it can fail: a port in use ends the start before anything else has begun.
-  const server = await serve(options, metrics, () => vitals())
+  const web = siteOnRequest()
+  const server = await serve(options, metrics, { vitals: () => vitals(), site: web.site })
   opened.defer(() => server?.close())
   const { version: redisVersion } = await waitForRedis({
     ...{ target: options.redis, keys, log, signal: options.signal, bounds: boundsOf(config) },
@@ -232,6 +235,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     ...{ health: reporting.health, metrics, log },
   }
 
+  web.begin({
+    ...{ keys, cluster, salt, log, load: snapshotParts.load },
+    openRedis: () => openRedis(options.redis, 'commit', silentLog),
+    config: () => snapshots.current.config,
+  })
+  opened.defer(() => web.close())
+
   return {
     url: server?.url,
     redisVersion,
@@ -247,6 +257,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
+      await web.close()
       await Promise.all([
         notifier.close(),
         watches?.close(),
@@ -275,8 +286,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
 async function serve(
   { config }: AppOptions,
   metrics: Metrics,
-  vitals: Parameters<typeof startServer>[0]['vitals'],
+  parts: Pick<Parameters<typeof startServer>[0], 'vitals' | 'site'>,
 ): Promise<HealthServer | undefined> {
   if (config.server === false) return undefined
-  return startServer({ ...config.server, metrics, vitals })
+  const { host, port } = config.server
+  return startServer({ host, port, metrics, ...parts })
 }

@@ -157,6 +157,7 @@ const APPLIED = new Set<string>([
   'notify',
   'routes',
   'placeOf',
+  'secrets',
   'written',
 ] satisfies (keyof Config)[])
 
@@ -164,7 +165,11 @@ const APPLIED = new Set<string>([
 export function restartKeys(before: Config, after: Config): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
   const under = (config: Config, key: string) =>
-    key === 'redis' ? addressed(config.redis) : (config as unknown as Record<string, unknown>)[key]
+    key === 'redis'
+      ? addressed(config.redis)
+      : key === 'server'
+        ? listening(config.server)
+        : (config as unknown as Record<string, unknown>)[key]
   return [...keys]
     .filter((key) => !APPLIED.has(key) && !isDeepStrictEqual(under(before, key), under(after, key)))
     .toSorted()
@@ -178,6 +183,11 @@ function addressed({ url, sentinel, cluster }: Config['redis']): unknown {
     sentinel: sentinel && [sentinel.name, sentinel.nodes],
     cluster,
   }
+}
+
+/** Omits who may use the API: that is asked of the configuration in force. */
+function listening(server: Config['server']): unknown {
+  return server && [server.host, server.port]
 }
 
 async function rulesOf({ written, rules }: Config): Promise<Map<string, string>> {

@@ -15,7 +15,7 @@ const Rest = ConfigFile.omit({ rules: true })
  * good all the same: options of a plug-in's sink, which only its own type can check.
  */
 export async function assemble(
-  { rest, rules: rawRules, places }: CheckedValue,
+  { rest, rules: rawRules, secrets, places }: CheckedValue,
   { folder, sinkTypes }: { folder: string; sinkTypes: SinkTypes },
 ): Promise<Config | undefined> {
   const parsed = Rest.safeParse(checkable(rest))
@@ -40,6 +40,7 @@ export async function assemble(
     folder,
     sinks,
     routes,
+    secrets,
     written: { ...rest, rules: rawRules },
     placeOf: (path, offset) => placeIn(places, path, offset),
   })

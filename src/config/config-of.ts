@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Config, ConfigFile, SinkConfig } from './schema.ts'
 
-interface ConfigParts extends Pick<Config, 'sinks' | 'routes' | 'written' | 'placeOf'> {
+interface ConfigParts extends Pick<Config, 'sinks' | 'routes' | 'secrets' | 'written' | 'placeOf'> {
   /** That of the file. */
   folder: string
 }

@@ -22,6 +22,7 @@ import { type Problem, shortened } from './problem.ts'
 import { type Config, ConfigFile } from './schema.ts'
 import { positionAt } from './source-node.ts'
 import type { Interpolation } from './values/interpolate.ts'
+import { secretsOf } from './values/secrets.ts'
 import { redactor } from './values/secrets.ts'
 
 export interface LoadOptions extends Interpolation {
@@ -109,6 +110,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     folder,
     sinks,
     routes,
+    secrets: secretsOf(document),
     written: root.value as Record<string, unknown>,
     placeOf: (path, offset) => placeOf(document, path, offset),
   })

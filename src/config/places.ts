@@ -1,6 +1,6 @@
 import type { ConfigDocument, Path } from './document.ts'
 
-/** The source positions of templates, which can fail at run time. Plain data, because the tree with all positions is not kept. */
+/** The source positions of rules, and of templates, which can fail at run time. Plain data, because the tree with all positions is not kept. */
 export type Places = Readonly<Record<string, Place>>
 
 interface Place {
@@ -13,12 +13,16 @@ interface Place {
 
 type Bend = readonly [offset: number, line: number, column: number]
 
-/** Returns the places of the message templates of rules and sinks. */
+/** Returns the places of rules, and of the message templates of rules and sinks. */
 export function placesIn(document: ConfigDocument): Places {
   const places: Record<string, Place> = {}
   const rules = document.at(['rules'])?.items ?? []
   const sinks = document.at(['sinks'])?.entries ?? new Map()
-  for (const index of rules.keys()) note(places, document, ['rules', index, 'message'])
+  for (const index of rules.keys()) {
+    const { file, line, column } = document.place(['rules', index])
+    places[keyOf(['rules', index])] = { file, line, column }
+    note(places, document, ['rules', index, 'message'])
+  }
   for (const name of sinks.keys()) note(places, document, ['sinks', name, 'messages'])
   return places
 }

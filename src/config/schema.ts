@@ -9,6 +9,7 @@ import type { Routes } from './routes.ts'
 import { Notify } from './schema/notify.ts'
 import { DeadLetters, History, QueueSettings } from './schema/queue.ts'
 import { Redis } from './schema/redis.ts'
+import { Server } from './schema/server.ts'
 
 const ClusterName = z
   .string()
@@ -18,32 +19,7 @@ const ClusterName = z
     'is no cluster name: use letters, digits, "-", "." and "_", such as prod-eu',
   )
 
-const PORT_RULE = 'must be a port from 1 to 65535, or 0 for any free one'
-
-/** As a number, or as text: that is what `${env:PORT}` gives. */
-const Port = z.union(
-  [
-    z.number(PORT_RULE).refine(isPort, PORT_RULE),
-    z
-      .string()
-      .regex(/^\d{1,5}$/, PORT_RULE)
-      .transform(Number)
-      .refine(isPort, PORT_RULE),
-  ],
-  PORT_RULE,
-)
-
 const LOGS_RULE = 'must be a whole number from 1 to 50'
-
-/** The HTTP server for /livez, /readyz and /metrics. */
-const Server = z.strictObject({
-  host: z
-    .string()
-    .min(1, 'is empty: 127.0.0.1 is this machine, 0.0.0.0 all interfaces')
-    .default('127.0.0.1')
-    .meta({ description: '127.0.0.1 for this machine (default), 0.0.0.0 for all interfaces.' }),
-  port: Port.default(9464).meta({ description: '1 to 65535, or 0 for any free one; default: 9464.' }),
-})
 
 /** A rule with its limits and the templates of its messages. */
 const RuleWithMessage = Rule.extend({
@@ -167,7 +143,7 @@ export const ConfigFile = z.strictObject({
     .union([z.literal(false), Server])
     .default({ host: '127.0.0.1', port: 9464 })
     .meta({
-      description: 'Where /livez, /readyz and /metrics answer; false for nowhere.',
+      description: 'Where probes, metrics, the page and the API answer; false for nowhere.',
       examples: [{ host: '0.0.0.0', port: 9464 }],
     }),
   plugins: z
@@ -254,14 +230,12 @@ export interface Config
   routes: Routes
   /** Packages and files with sink types, as written. */
   plugins?: readonly string[]
+  /** Values of `${env:…}` and `${file:…}`: to be hidden in what is shown. Never print them. */
+  secrets?: readonly string[]
   /** The file as read, secrets included; a reload compares it. Never print it. */
   written?: Readonly<Record<string, unknown>>
   /** Returns the place of a value, as `kubeherald.yaml:12:15`, for errors at run time. */
   placeOf?: (path: readonly PropertyKey[], offset?: number) => string
-}
-
-function isPort(port: number): boolean {
-  return Number.isInteger(port) && port >= 0 && port <= 65_535
 }
 
 function without<Shape extends object, Key extends string>(

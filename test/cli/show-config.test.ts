@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { hideSecrets } from '../../src/cli/config/hide-secrets.ts'
+import { hideSecrets } from '../../src/config/values/hide-secrets.ts'
 import { builtInSinks } from '../../src/sink-types.ts'
 import { openDesk } from './cli.ts'
 import { runHere } from './here.ts'

@@ -67,6 +67,8 @@ export interface DryRun {
   conditionsOf(rule: string, event: ClusterEvent): RuleConditions
   /** Runs the timers of limits up to a time. */
   advance(toMs: number): readonly TimerResult[]
+  /** Forgets the states of limits. */
+  forget(): void
 }
 
 export interface DryRunOptions {
@@ -87,7 +89,7 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     onRuleError: (rule, error) =>
       void errors.set(rule, error instanceof Error ? error.message : String(error)),
   })
-  const limits = new MemoryLimits(snapshot.limits)
+  let limits = new MemoryLimits(snapshot.limits)
   const order = new Map(config.rules.map(({ name }, index) => [name, index]))
   const ruleOf = (name: string) => config.rules[order.get(name) ?? -1]
 
@@ -170,6 +172,9 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
         sent: sentOf(outcome.deliveries, atMs),
         counts: outcome.rules,
       })),
+    forget() {
+      limits = new MemoryLimits(snapshot.limits)
+    },
   }
 }
 

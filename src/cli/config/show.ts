@@ -1,9 +1,9 @@
 import { isMap } from '../../config/plain-data.ts'
 import type { Located } from '../../config/source-node.ts'
+import { hideSecrets } from '../../config/values/hide-secrets.ts'
 import { type PluginOptions, readDryConfiguration } from '../load-config/configuration.ts'
 import { type DataFormat, dataText } from '../output/format.ts'
 import { withDefaults } from './defaults.ts'
-import { hideSecrets } from './hide-secrets.ts'
 
 interface ShowOptions extends PluginOptions {
   config?: string
@@ -31,7 +31,7 @@ export function mergedConfig(root: Located | undefined): Record<string, unknown>
   const values = entries.map(([key, { value }]) => [key, writtenValue(value)] as const)
   return Object.fromEntries(
     values.map(([key, value]) => {
-      if (key === 'sinks' || key === 'redis') return [key, hideSecrets(value)]
+      if (key === 'sinks' || key === 'redis' || key === 'server') return [key, hideSecrets(value)]
       return [key, key === 'rules' && Array.isArray(value) ? value.map(withoutRouteSecrets) : value]
     }),
   )

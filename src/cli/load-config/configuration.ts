@@ -6,7 +6,7 @@ import type { Problem } from '../../config/problem.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
 import type { Config } from '../../config/schema.ts'
 import { findConfig, STARTER } from '../../config/starter.ts'
-import { referencesShown, secretsHider } from '../../config/values/secrets.ts'
+import { hiderOf, referencesShown, secretsOf } from '../../config/values/secrets.ts'
 import type { SinkType } from '../../sink/index.ts'
 import { allSinks, sinkLoader } from '../../sink-types.ts'
 import { BadConfiguration, UsageError } from '../usage-error.ts'
@@ -147,6 +147,6 @@ export async function readDryConfiguration(
     file,
     texts,
     load: sinkLoader(sinkTypes),
-    hide: secretsHider(document, placeholders),
+    hide: hiderOf(secretsOf(document, placeholders)),
   }
 }

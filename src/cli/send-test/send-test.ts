@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import type { Config, SinkConfig } from '../../config/schema.ts'
-import { secretsHider } from '../../config/values/secrets.ts'
+import { hiderOf, secretsOf } from '../../config/values/secrets.ts'
 import { headerOf } from '../../model/event.ts'
 import type { Message, Outcome, SinkType } from '../../sink/index.ts'
 import { allSinks, sinkLoader } from '../../sink-types.ts'
@@ -55,7 +55,7 @@ export async function sendTest(sink: string, options: SendTestOptions): Promise<
     ...shownOutcome(outcome),
   }
   const { output } = options
-  const hide = secretsHider(document, new Set())
+  const hide = hiderOf(secretsOf(document))
   process.stdout.write(hide(output === 'table' ? `${resultLine(result)}\n` : dataText(result, output)))
   return outcome.kind === 'delivered' ? 0 : 1
 }

@@ -87,12 +87,10 @@ export const History = z.union(
       keep: durationText({ least: '1m', most: '365d', example: '7d' })
         .optional()
         .meta({ description: 'How long; default: 7d.', examples: ['7d'] }),
-      maxBytes: maxBytes
-        .optional()
-        .meta({
-          description: 'How much of Redis; default: 16MB, at most 4 % of maxmemory.',
-          examples: ['256MB'],
-        }),
+      maxBytes: maxBytes.optional().meta({
+        description: 'How much of Redis; default: 16MB, at most 4 % of maxmemory.',
+        examples: ['256MB'],
+      }),
     }),
   ],
   'must be a map such as { keep: 7d, maxBytes: 256MB }, or false',

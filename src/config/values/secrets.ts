@@ -17,16 +17,14 @@ export function referencesShown(at: Located | undefined): unknown {
   return Object.fromEntries([...at.entries].map(([key, { value }]) => [key, referencesShown(value)]))
 }
 
-/**
- * Returns a function that redacts the values of `${env:…}` and `${file:…}` in a text, also where JSON, Markdown or HTML escapes
- * them. The name of the cluster stays: every message has it.
- */
-export function secretsHider(
-  document: JoinedDocument,
-  placeholders: ReadonlySet<string>,
-): (text: string) => string {
+/** Returns the values of `${env:…}` and `${file:…}`, without the name of the cluster: every message has it. */
+export function secretsOf(document: JoinedDocument, placeholders: ReadonlySet<string> = new Set()): string[] {
   const shown = new Set([...placeholders, ...(document.at(['cluster'])?.secrets ?? [])])
-  const secrets = document.secrets.filter((it) => !shown.has(it))
+  return document.secrets.filter((it) => !shown.has(it))
+}
+
+/** Returns a function that redacts secrets in a text, also where JSON, Markdown or HTML escapes them. */
+export function hiderOf(secrets: readonly string[]): (text: string) => string {
   const lines = secrets.flatMap((it) => it.split(/\r?\n/).filter((line) => line.length >= MIN_LINE))
   return redactor([...secrets, ...lines].flatMap((it) => [it, JSON.stringify(it).slice(1, -1)]))
 }

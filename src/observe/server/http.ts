@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { type Metrics, sampleVitals } from '../metrics.ts'
 import { type Check, describeChecks, liveness, readiness, type Vitals } from './health.ts'
+import type { Site } from './site.ts'
 
 export interface HealthServer {
   url: string
@@ -16,26 +17,35 @@ interface ServerOptions {
   vitals(): Vitals
   /** For a whole request to come in. */
   patienceMs?: number
+  /** Serves all other paths; called for each of their requests, so that it is loaded for the first one. */
+  site?(): Promise<Site>
 }
 
 /** Every pod in the cluster may connect, and may never send its request. */
 const PATIENCE_MS = 5_000
+/** While there are more, only probes and metrics are answered: these are never refused. */
+const MAX_CONNECTIONS = 1_500
 
 /** The port is taken, or the address is not ours. */
 class ServerError extends Error {
   override name = 'ServerError'
 }
 
-/** GET /livez, /readyz and /metrics. */
+/** GET /livez, /readyz and /metrics, which wait for nothing else; and the page and the API, where there is a `site`. */
 export async function startServer(options: ServerOptions): Promise<HealthServer> {
-  const { host, port, metrics, vitals, patienceMs = PATIENCE_MS } = options
+  const { host, port, patienceMs = PATIENCE_MS } = options
+  let connections = 0
   const limits = {
     headersTimeout: patienceMs,
     requestTimeout: patienceMs,
     connectionsCheckingInterval: Math.ceil(patienceMs / 5),
   }
   const server = createServer(limits, (request, response) => {
-    answer(request, response, metrics, vitals).catch(() => response.destroy())
+    answer(request, response, options, connections > MAX_CONNECTIONS).catch(() => response.destroy())
+  })
+  server.on('connection', (socket) => {
+    connections++
+    socket.once('close', () => connections--)
   })
   server.listen(port, host)
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
@@ -74,11 +84,18 @@ function adviceOn({ code, message }: NodeJS.ErrnoException): string {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  metrics: Metrics,
-  vitals: () => Vitals,
+  { metrics, vitals, site }: ServerOptions,
+  isCrowded: boolean,
 ): Promise<void> {
+  const path = request.url?.split('?')[0]
+  const isOurs = path === '/livez' || path === '/readyz' || path === '/metrics'
+  if (!isOurs && site) {
+    if (!isCrowded) return (await site())(request, response)
+    response.setHeader('connection', 'close')
+    return send(response, 503, 'too many connections\n')
+  }
   if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, 'only GET and HEAD\n')
-  switch (request.url?.split('?')[0]) {
+  switch (path) {
     case '/livez':
       return sendChecks(response, liveness(vitals()))
     case '/readyz':

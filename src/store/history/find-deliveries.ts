@@ -54,6 +54,7 @@ async function recordsOf(
   most: number,
 ): Promise<HistoryRecord[]> {
   const records: HistoryRecord[] = []
+  if (most === 0) return records
   for await (const record of readHistory(redis, keys, { names })) {
     if (id === undefined || isOf(id, record)) records.push(record)
     if (records.length === most) break

@@ -9,7 +9,16 @@ interface HistoryQuery {
   /** See `nameOf`; undefined: everything. */
   names?: readonly Buffer[]
   sinceMs?: number
+  untilMs?: number
+  /** Of a `PlacedRecord`: only what comes behind it. */
+  cursor?: string | undefined
   signal?: AbortSignal
+}
+
+/** A record, and the cursor of what comes behind it. */
+interface PlacedRecord {
+  record: HistoryRecord
+  cursor: string
 }
 
 /** How many entries Redis looks at in one go: a few milliseconds. */
@@ -42,34 +51,70 @@ return { #rows == tonumber(ARGV[3]) and rows[#rows][1] or '', found }
 export async function* readHistory(
   redis: Redis,
   keys: Keys,
-  { names = [], sinceMs = 0, signal }: HistoryQuery = {},
+  query: HistoryQuery = {},
 ): AsyncGenerator<HistoryRecord> {
-  const streams = [keys.history, keys.suppressed].map((key) => recordsOf(redis, key, names, sinceMs, signal))
+  for await (const { record } of readHistoryPage(redis, keys, query)) yield record
+}
+
+/** The same, each record with its place, so that a later query can go on behind it. */
+export async function* readHistoryPage(
+  redis: Redis,
+  keys: Keys,
+  query: HistoryQuery,
+): AsyncGenerator<PlacedRecord> {
+  const places = placesOf(query.cursor)
+  const streams = [keys.history, keys.suppressed].map((key, i) =>
+    recordsOf(redis, key, query, places[i] ?? ''),
+  )
   const next = await Promise.all(streams.map((it) => it.next()))
   for (;;) {
     let newest: number | undefined
     for (const [i, { value }] of next.entries())
-      if (value && (newest === undefined || value.atMs > (next[newest]?.value?.atMs ?? 0))) newest = i
-    if (newest === undefined) return
-    yield next[newest]?.value as HistoryRecord
-    next[newest] = (await streams[newest]?.next()) as IteratorResult<HistoryRecord>
+      if (value && (newest === undefined || value.record.atMs > (next[newest]?.value?.record.atMs ?? 0)))
+        newest = i
+    const found = newest === undefined ? undefined : next[newest]?.value
+    if (newest === undefined || !found) return
+    places[newest] = found.place
+    yield { record: found.record, cursor: places.join('~') }
+    next[newest] = (await streams[newest]?.next()) as (typeof next)[number]
   }
 }
+
+const CURSOR = /^(\d{1,16}-\d{1,16}\.\d{1,9})?~(\d{1,16}-\d{1,16}\.\d{1,9})?$/
+
+/** Whether a text is a cursor of `readHistoryPage`. */
+export function isHistoryCursor(text: string): boolean {
+  return CURSOR.test(text)
+}
+
+/** The last place that was read in each stream: `ENTRY.RECORD`, '' for none. */
+function placesOf(cursor = '~'): string[] {
+  const [, deliveries = '', suppressed = ''] = CURSOR.exec(cursor) ?? []
+  return [deliveries, suppressed]
+}
+
+/** A record was made before its entry was appended. */
+const MARGIN_MS = 60_000
 
 async function* recordsOf(
   redis: Redis,
   key: string,
-  names: readonly Buffer[],
-  sinceMs: number,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<HistoryRecord> {
+  { names = [], sinceMs = 0, untilMs = Number.POSITIVE_INFINITY, signal }: HistoryQuery,
+  behind: string,
+): AsyncGenerator<{ record: HistoryRecord; place: string }> {
   const oldest = String(Math.max(0, Math.floor(sinceMs)))
-  for (let from = '+'; from !== ''; ) {
+  const [lastEntry = '', lastIndex = '-1'] = behind.split('.')
+  const newest = Number.isFinite(untilMs) ? String(Math.floor(untilMs) + MARGIN_MS) : '+'
+  for (let from = lastEntry || newest; from !== ''; ) {
     signal?.throwIfAborted()
     const [last, rows] = await page(redis, key, from, oldest, names)
-    for (const fields of rows)
-      for (const record of recordsIn(fields))
-        if (record.atMs >= sinceMs && (names.length === 0 || isAbout(record, names))) yield record
+    for (const [id, fields] of rows)
+      for (const [index, record] of recordsIn(fields).entries()) {
+        if (id === lastEntry && index <= Number(lastIndex)) continue
+        const isWithin = record.atMs >= sinceMs && record.atMs <= untilMs
+        if (isWithin && (names.length === 0 || isAbout(record, names)))
+          yield { record, place: `${id}.${index}` }
+      }
     from = last === '' ? '' : `(${last}`
   }
 }
@@ -80,15 +125,15 @@ async function page(
   from: string,
   oldest: string,
   names: readonly Buffer[],
-): Promise<[last: string, rows: Buffer[][]]> {
+): Promise<[last: string, rows: [id: string, fields: Buffer[]][]]> {
   const args = [from, oldest, PAGE, ...names]
   const reply = await redis.callBuffer('EVAL', [FIND, 1, key, ...args])
   const [last, rows] = reply as [Buffer, [Buffer, Buffer[]][]]
-  return [last.toString(), rows.map(([, fields]) => fields)]
+  return [last.toString(), rows.map(([id, fields]) => [id.toString(), fields])]
 }
 
 /** The records of one entry that count, the newest first. Those of lanes in its field `x` were acknowledged by nobody, or before. */
-function recordsIn(fields: readonly Buffer[]): HistoryRecord[] {
+export function recordsIn(fields: readonly Buffer[]): HistoryRecord[] {
   const left = new Set(findField(fields, 'x')?.toString().split(','))
   const groups = unpackHistory(findField(fields, 'z') ?? Buffer.alloc(0)) ?? []
   return groups

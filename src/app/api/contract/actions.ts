@@ -57,7 +57,7 @@ export type DeadLetterDetail = z.output<typeof DeadLetterDetail>
 
 export const DeadLetterChoice = z
   .union([
-    z.strictObject({ ids: z.array(Id).min(1).max(1_000) }),
+    z.strictObject({ ids: z.array(Id).min(1).max(500) }),
     z
       .strictObject({ ...choice, all: z.literal(true).optional() })
       .refine(

@@ -96,7 +96,10 @@ export type HistoryQuery = z.output<typeof HistoryQuery>
 export const StreamGap = z
   .strictObject({
     skipped: Count.optional().meta({ description: 'Records that were not sent; absent: nobody knows.' }),
-    why: z.enum(['slow', 'trimmed', 'lost']),
+    why: z.enum(['slow', 'behind', 'trimmed']).meta({
+      description:
+        '`slow`: the client did not read; `behind`: there were more than the server reads for streams; `trimmed`: the position is no longer in the history.',
+    }),
   })
   .meta({ id: 'StreamGap' })
 export type StreamGap = z.output<typeof StreamGap>

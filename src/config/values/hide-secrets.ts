@@ -1,5 +1,5 @@
-import { isMap } from '../../config/plain-data.ts'
 import { shownPath } from '../../sink/index.ts'
+import { isMap } from '../plain-data.ts'
 
 const HIDDEN = '***'
 

@@ -1,0 +1,175 @@
+import type * as z from 'zod'
+import type { Logger } from '../../observe/log.ts'
+import type { Caller } from '../../observe/server/access.ts'
+import { sendData, sendProblem } from '../../observe/server/answer.ts'
+import { BodyError, readJson } from '../../observe/server/body.ts'
+import type { ApiCall } from '../../observe/server/site.ts'
+import { createSemaphore } from '../../sink/index.ts'
+import { friendlyError } from '../../text/friendly-errors.ts'
+import { redactMessage } from '../../text/redact.ts'
+import { kept } from './kept.ts'
+import { matchRoute } from './match-route.ts'
+import { openApi } from './openapi.ts'
+import { ApiError, BASE, type Handlers, type Operation, type Route } from './routes.ts'
+
+interface ApiParts {
+  handlers: Handlers
+  /** Answers with a stream of events until the client leaves. */
+  stream(call: ApiCall): Promise<void>
+  /** Records an action. */
+  audit(action: { who: string; operation: Operation; params: object; body: unknown; result: unknown }): void
+  log: Logger
+}
+
+/** Requests that are answered at the same time, of all and of one caller. */
+const MOST_CALLS = 256
+const MOST_CALLS_OF_ONE = 64
+/** Of those that read much. */
+const MOST_HEAVY = 4
+const LIMIT_MS = 20_000
+const SHARED_MS = 1_000
+
+/** Serves /api/v1: finds the operation, checks what it is asked for, and answers JSON or a problem (RFC 9457). */
+export function createApi({ handlers, stream, audit, log }: ApiParts): (call: ApiCall) => Promise<void> {
+  const heavy = createSemaphore(MOST_HEAVY)
+  const calls = new Map<string, number>()
+  let running = 0
+  const document = kept(async () => Buffer.from(JSON.stringify(openApi())), { forMs: 3_600_000 })
+  const shared = kept(
+    async (operation: Operation, params: object, caller: Pick<Caller, 'name' | 'role'>) =>
+      run(operation, params, undefined, undefined, caller, AbortSignal.timeout(LIMIT_MS)),
+    { forMs: SHARED_MS },
+  )
+
+  async function run(
+    operation: Operation,
+    params: object,
+    query: unknown,
+    body: unknown,
+    caller: Caller,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const handler = handlers[operation as keyof Handlers] as (asked: object) => Promise<unknown>
+    const answer = await handler({ params, query, body, caller, signal })
+    return Buffer.from(JSON.stringify(answer))
+  }
+
+  async function answer(call: ApiCall): Promise<void> {
+    const { request, response, path, caller } = call
+    const send = (body: Buffer) =>
+      sendData(request, response, { status: 200, type: 'application/json', body })
+    if (path === `${BASE}/openapi.json` && isReading(request.method)) return send(await document())
+    const found = matchRoute(request.method ?? '', path)
+    if (!found)
+      return sendProblem(
+        request,
+        response,
+        404,
+        `there is no such path; ${BASE}/openapi.json lists those that there are`,
+      )
+    if ('allowed' in found) {
+      const methods = found.allowed.join(', ')
+      return sendProblem(request, response, 405, `only ${methods}`, { allow: methods })
+    }
+    const { operation, route, params } = found
+    forbid(route, caller)
+    if (!route.answer) return stream(call)
+    const query = checked(route.query, queryOf(call.query), 'query')
+    const body = route.body ? checked(route.body, await readJson(request), 'body') : undefined
+    const signal = AbortSignal.any([AbortSignal.timeout(LIMIT_MS), goneSignal(call)])
+    const work = () =>
+      route.isShared
+        ? // Answers differ by role only.
+          shared(operation, params, { name: '', role: caller.role })
+        : run(operation, params, query, body, caller, signal)
+    const result = await (route.isHeavy ? heavy.run(work, signal) : work())
+    if (route.acts)
+      audit({ who: caller.name, operation, params, body, result: JSON.parse(result.toString()) })
+    return send(result)
+  }
+
+  return async (call) => {
+    const { request, response, caller } = call
+    const own = calls.get(caller.name) ?? 0
+    if (running >= MOST_CALLS || own >= MOST_CALLS_OF_ONE)
+      return sendProblem(request, response, 503, 'too many requests at the same time', { 'retry-after': '1' })
+    const isStream = call.path === `${BASE}/stream`
+    if (!isStream) {
+      running++
+      calls.set(caller.name, own + 1)
+    }
+    try {
+      await answer(call)
+    } catch (error) {
+      const { status, detail } = problemOf(error)
+      if (status >= 500) log.warn({ path: call.path, error }, 'a request to the API failed')
+      await sendProblem(request, response, status, detail, status === 503 ? { 'retry-after': '5' } : {})
+    } finally {
+      if (!isStream) {
+        running--
+        const left = (calls.get(caller.name) ?? 1) - 1
+        if (left > 0) calls.set(caller.name, left)
+        else calls.delete(caller.name)
+      }
+    }
+  }
+}
+
+function isReading(method: string | undefined): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+function forbid(route: Route, caller: Caller): void {
+  if (route.acts && caller.role !== 'act')
+    throw new ApiError(403, `${caller.name} may only read: this needs the role act`)
+  if (route.scope === 'cluster' && caller.namespaces)
+    throw new ApiError(
+      403,
+      `${caller.name} may read some namespaces only, and this is about the whole cluster`,
+    )
+}
+
+function queryOf(query: URLSearchParams): Record<string, string> {
+  for (const name of new Set(query.keys()))
+    if (query.getAll(name).length > 1)
+      throw new ApiError(400, `query: "${name.slice(0, 100)}" is given twice`)
+  return Object.fromEntries(query)
+}
+
+/** Returns what the schema makes of a value. An operation without a query takes none. */
+function checked(schema: z.ZodType | undefined, value: unknown, what: string): unknown {
+  if (!schema) {
+    const [name] = Object.keys(value as object)
+    if (name === undefined) return undefined
+    throw new ApiError(400, `${what}: "${name.slice(0, 100)}" is not known`)
+  }
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const place = [what, ...(issue?.path ?? [])].map(String).join('.').slice(0, 200)
+  throw new ApiError(400, `${place}: ${(issue?.message ?? 'is not valid').slice(0, 300)}`)
+}
+
+/** Aborts when the client is gone. */
+function goneSignal({ response }: ApiCall): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  return gone.signal
+}
+
+function problemOf(error: unknown): { status: number; detail: string } {
+  if (error instanceof ApiError) return { status: error.status, detail: error.message }
+  if (error instanceof BodyError) return { status: error.status, detail: `the body ${error.message}` }
+  const { name, message } = error as Error
+  if (name === 'TimeoutError' || name === 'AbortError') return { status: 503, detail: 'it took too long' }
+  if (isOfRedis(error as Error))
+    return { status: 503, detail: `Redis: ${redactMessage(friendlyError(message))}` }
+  return { status: 500, detail: 'it failed; the log has the reason' }
+}
+
+function isOfRedis({ name, message }: Error): boolean {
+  return (
+    /^(ReplyError|MaxRetriesPerRequestError|AbortError)$/.test(name) ||
+    /connection is closed|stream isn't writeable|ECONN|ETIMEDOUT|EPIPE|ENOENT|Socket timeout/i.test(message)
+  )
+}

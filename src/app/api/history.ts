@@ -1,0 +1,82 @@
+import type { Redis } from 'ioredis'
+import type { HistoryRecord } from '../../model/history-record.ts'
+import type { Caller } from '../../observe/server/access.ts'
+import { kindsOf, objectTarget } from '../../store/history/history-target.ts'
+import { isHistoryCursor, readHistoryPage } from '../../store/history/read-history.ts'
+import type { Keys } from '../../store/keys.ts'
+import { TimeSlice } from '../../text/yielding.ts'
+import type { History, HistoryQuery, StreamQuery } from './contract.ts'
+import { ApiError } from './routes.ts'
+import { visibleRecord } from './scope.ts'
+
+/** A page reads for so long, or so many records; `next` goes on behind them. */
+const WITHIN_MS = 1_500
+const MOST_READ = 50_000
+
+/** Returns whether a record is wanted: each part of the filter that is given holds. */
+export function recordFilter(query: StreamQuery): (record: HistoryRecord) => boolean {
+  const { sink, rule, outcome, kind, namespace, name } = query
+  const kinds = kind === undefined ? undefined : new Set(kindsOf(kind))
+  return (record) => {
+    const object = record.event.regarding ?? record.event
+    return (
+      (sink === undefined || record.sinks.includes(sink)) &&
+      (rule === undefined || record.rule === rule) &&
+      (outcome === undefined || record.outcome === outcome) &&
+      (!kinds || kinds.has(object.kind.toLowerCase())) &&
+      (namespace === undefined || object.namespace === namespace) &&
+      (name === undefined || object.name === name)
+    )
+  }
+}
+
+/** Returns a page of the history. One that would take too long is shorter, and has `next`. */
+export async function historyPage(
+  { redis, keys }: { redis: Redis; keys: Keys },
+  query: HistoryQuery,
+  caller: Pick<Caller, 'namespaces'>,
+  signal: AbortSignal,
+): Promise<History> {
+  const { limit, since, until, cursor, kind, namespace, name } = query
+  requireCursor(cursor)
+  const isWanted = recordFilter(query)
+  // With kind and name Redis finds the records; an object without a namespace may be one of the cluster, or any.
+  const isExact = kind !== undefined && name !== undefined && namespace !== undefined
+  const names = isExact ? objectTarget(kind, namespace, name).names : undefined
+  const items: HistoryRecord[] = []
+  const timeSlice = new TimeSlice()
+  const endMs = performance.now() + WITHIN_MS
+  let read = 0
+  for await (const placed of readHistoryPage(redis, keys, {
+    ...(names && { names }),
+    ...(since !== undefined && { sinceMs: since }),
+    ...(until !== undefined && { untilMs: until }),
+    cursor,
+    signal,
+  })) {
+    const record = visibleRecord(caller, placed.record)
+    if (record && isWanted(record)) items.push(record)
+    const isOver = items.length === limit || ++read === MOST_READ || performance.now() > endMs
+    if (isOver) return { items: items.map(asItem), next: placed.cursor }
+    if (timeSlice.isDue()) await timeSlice.take()
+  }
+  return { items: items.map(asItem) }
+}
+
+export function requireCursor(cursor: string | undefined): void {
+  if (cursor !== undefined && !isHistoryCursor(cursor))
+    throw new ApiError(400, 'query.cursor: is not the `next` of an answer')
+}
+
+/** Lists of the contract can be changed. */
+export function asItem(record: HistoryRecord): History['items'][number] {
+  const { sinks, attempts, notice, ...rest } = record
+  return {
+    ...rest,
+    sinks: [...sinks],
+    attempts: attempts.map((it) => ({ ...it, tookMs: Math.max(0, it.tookMs) })),
+    ...(notice && {
+      notice: notice.kind === 'digest' ? { ...notice, objects: [...notice.objects] } : notice,
+    }),
+  }
+}

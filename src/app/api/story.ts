@@ -1,0 +1,154 @@
+import type { Redis } from 'ioredis'
+import type { Delivery } from '../../model/delivery.ts'
+import type { EventHeader } from '../../model/event.ts'
+import type { HistoryRecord } from '../../model/history-record.ts'
+import type { Caller } from '../../observe/server/access.ts'
+import { findDeliveries } from '../../store/history/find-deliveries.ts'
+import { eventIdOf, objectTarget } from '../../store/history/history-target.ts'
+import { readHistoryPage } from '../../store/history/read-history.ts'
+import type { Keys } from '../../store/keys.ts'
+import type { StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
+import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
+import { TimeSlice } from '../../text/yielding.ts'
+import type { Story, StoryItem, StoryOutcome } from './contract.ts'
+import { requireCursor } from './history.ts'
+import { mayRead, visibleRecord } from './scope.ts'
+
+/** One page reads so many records at most, and looks at so much of what waits. */
+const MOST_RECORDS = 5_000
+export const BOUNDS = { most: 20_000, letters: 2_000, withinMs: 500 }
+
+/**
+ * Returns events of an object, the newest first, and what became of each. Waiting deliveries and dead letters come with the first page.
+ * The records of one event may be on two pages.
+ */
+export async function storyOf(
+  queue: { redis: Redis; keys: Keys },
+  object: { kind: string; namespace?: string | undefined; name: string },
+  page: { limit: number; cursor?: string | undefined },
+  caller: Pick<Caller, 'namespaces'>,
+  signal: AbortSignal,
+): Promise<Omit<Story, 'historyFromMs'>> {
+  requireCursor(page.cursor)
+  const target = objectTarget(object.kind, object.namespace, object.name)
+  const story = new Map<string, StoryItem>()
+  let isComplete = true
+  if (page.cursor === undefined) {
+    const found = await findDeliveries(queue, target, () => true, { ...BOUNDS, records: 0 })
+    isComplete = found.isComplete
+    for (const it of found.waiting) if (mayRead(caller, it.delivery.event)) addWaiting(story, it)
+    for (const it of found.letters)
+      if (it.delivery && mayRead(caller, it.delivery.event)) addLetter(story, it)
+  }
+  const timeSlice = new TimeSlice()
+  const { names } = target
+  let next: string | undefined
+  let read = 0
+  for await (const placed of readHistoryPage(queue.redis, queue.keys, {
+    names,
+    cursor: page.cursor,
+    signal,
+  })) {
+    const record = visibleRecord(caller, placed.record)
+    if (record) addRecord(story, record)
+    // One more event would be too many: the page ends behind the last record of this one that follows it.
+    if (++read === MOST_RECORDS || story.size >= page.limit) {
+      next = placed.cursor
+      break
+    }
+    if (timeSlice.isDue()) await timeSlice.take()
+  }
+  const items = [...story.values()].toSorted((a, b) => b.atMs - a.atMs)
+  for (const item of items) item.outcomes.sort((a, b) => b.atMs - a.atMs)
+  return { items, isComplete, ...(next !== undefined && { next }) }
+}
+
+function itemOf(
+  story: Map<string, StoryItem>,
+  id: string,
+  make: () => Omit<StoryItem, 'id' | 'outcomes'>,
+): StoryItem {
+  const known = story.get(id)
+  if (known) return known
+  const item: StoryItem = { id, ...make(), outcomes: [] }
+  story.set(id, item)
+  return item
+}
+
+function add(item: StoryItem, outcome: StoryOutcome): void {
+  item.outcomes.push(outcome)
+  item.atMs = Math.max(item.atMs, outcome.atMs)
+}
+
+function addRecord(story: Map<string, StoryItem>, record: HistoryRecord): void {
+  const { event, atMs, title, notice } = record
+  const item = itemOf(story, eventIdOf(event.id), () => {
+    const { type, kind, namespace, name, reason } = event
+    return {
+      ...{ type, atMs, kind, name },
+      ...(namespace !== undefined && { namespace }),
+      ...(reason !== undefined && { reason }),
+      ...(notice && {
+        notice: notice.kind === 'digest' ? { ...notice, objects: [...notice.objects] } : notice,
+      }),
+    }
+  })
+  if (title !== undefined) item.title ??= title
+  for (const sink of record.sinks) {
+    const known = item.outcomes.find((it) => it.deadLetterId && it.sink === sink && it.rule === record.rule)
+    const outcome = outcomeOf(record, sink)
+    // The dead letter of this record has its reason, and its id.
+    if (record.outcome === 'dead' && known && !known.attempts) Object.assign(known, outcome)
+    else add(item, outcome)
+  }
+}
+
+function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
+  const {
+    outcome,
+    atMs,
+    rule,
+    attempts,
+    attemptCount = attempts.length,
+    limit,
+    reason,
+    detail,
+    isReplay,
+  } = record
+  const lastError = attempts.findLast(({ error }) => error !== undefined)?.error
+  const why = detail ?? (outcome === 'failed' ? lastError : undefined)
+  return {
+    ...{ sink, rule, outcome, atMs, attempts: attemptCount },
+    ...(limit !== undefined && { limit }),
+    ...(reason !== undefined && { reason }),
+    ...(why !== undefined && { detail: why }),
+    ...(isReplay && { isReplay }),
+  }
+}
+
+/** What an item needs to know of a stored event. */
+function aboutHeader({ type, kind, namespace, name, event }: EventHeader, atMs: number) {
+  return {
+    ...{ type, atMs, kind, name },
+    ...(namespace !== undefined && { namespace }),
+    ...(event && { reason: event.reason }),
+  }
+}
+
+export function waitingSinceMs({ event, releasedAt }: Delivery): number {
+  return Math.max(0, Date.parse(releasedAt ?? event.time))
+}
+
+function addWaiting(story: Map<string, StoryItem>, { sink, delivery, isQuarantined }: WaitingDelivery): void {
+  const atMs = waitingSinceMs(delivery)
+  const item = itemOf(story, eventIdOf(delivery.event.id), () => aboutHeader(delivery.event, atMs))
+  const quarantined = isQuarantined && { detail: 'in quarantine: its object fails while others succeed' }
+  add(item, { sink, rule: delivery.rule, outcome: 'waiting', atMs, attempts: 0, ...quarantined })
+}
+
+function addLetter(story: Map<string, StoryItem>, letter: StoredDeadLetter): void {
+  const { id, sink, rule, reason, detail, atMs, delivery } = letter
+  if (!delivery) return
+  const item = itemOf(story, eventIdOf(delivery.event.id), () => aboutHeader(delivery.event, atMs))
+  add(item, { sink, rule, outcome: 'dead', atMs, attempts: 0, reason, detail, deadLetterId: id })
+}
