@@ -65,6 +65,7 @@ export async function startPageBed(): Promise<PageBed> {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-page-'))
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   const store = createStore({ chance: chanceOf(Math.random), clock: Date, history: 1_000 })
+  store.put(deployment('shop/web:1.41'))
   const cluster = stack.use(await serveApi(store))
   const redis = stack.use(await startRedis())
   const oncall = stack.use(await startReceiver())
@@ -81,7 +82,7 @@ export async function startPageBed(): Promise<PageBed> {
   })
   stack.defer(() => program.end('SIGTERM'))
   const url = `http://127.0.0.1:${port}`
-  await waitFor(() => /\bhttp {5}/.test(program.output()) || program.ended(), {
+  await waitFor(() => /kubeherald .* started/.test(program.output()) || program.ended(), {
     timeoutMs: 60_000,
     what: () => `a start; it said ${program.output()}`,
   })
@@ -92,6 +93,9 @@ export async function startPageBed(): Promise<PageBed> {
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     return response.json()
   }
+  await waitFor(async () => (await api('/watches')).items.every((it: any) => it.phase === 'watching'), {
+    what: 'the watches',
+  })
   const moved = stack.move()
   return { url, store, oncall, pager, api, [Symbol.asyncDispose]: () => moved.disposeAsync() }
 }

@@ -118,7 +118,7 @@ function Line({ line }: { line: LiveLine<HistoryRecord> | undefined }) {
 const WHY: Record<StreamGap['why'], string> = {
   slow: 'this connection was too slow',
   trimmed: 'the history no longer has them',
-  lost: 'the history was lost with Redis',
+  behind: 'this page was too far behind',
 }
 
 function gapText(json: string): string {
