@@ -146,8 +146,9 @@ async function expectWholeLives(bed: Bed): Promise<Map<string, HistoryEntry[]>> 
     expect([types[0], inBetween, types.indexOf('ADDED', 1)], `${key}: ${types}`).toEqual(['ADDED', [], -1])
   }
   expect(toldOf().size).toBeGreaterThan(lives.size / 2)
-  const { ledger } = await bed.kubeherald.status()
+  const ledger = await bed.kubeherald.settled()
   expect(ledger).toMatchObject({ balanced: true, verified: true })
+  expect(ledger.sinks.hook.enqueued).toBe(new Set(bed.arrivals().map(({ id }) => id)).size)
   return lives
 }
 

@@ -1,7 +1,17 @@
 import { expect, test } from 'vitest'
-import type { SourceStore } from '../../src/model/change.ts'
+import type {
+  FormerSource,
+  PeekedCheckpoint,
+  Source,
+  SourceSession,
+  SourceStore,
+} from '../../src/model/change.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { readLedger } from '../../src/store/ledger.ts'
+import type { PlannedSource } from '../../src/watch/plan/plan.ts'
+import type { ReflectorStatus } from '../../src/watch/reflector/reflector-status.ts'
+import { adopt } from '../../src/watch/reflector/takeover.ts'
+import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 import type { WatchEntry } from '../../src/watch/schema.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
@@ -168,6 +178,36 @@ test('a source stands by, ready, as long as another process works on the one tha
   isOwned = false
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['MODIFIED changes@11 synthesized'])
+})
+
+test('what another process adopts while a source stands by is adopted from that one, once it is free', async () => {
+  const former = (key: string) => ({ source: { key, title: key } as Source, claims: () => true })
+  // Two former sources: the owner of the first leaves it, and another process adopts it for a third selection.
+  const steps = [
+    { stored: ['narrow'], owned: ['narrow'] },
+    { stored: ['third'], owned: ['third'] },
+    { stored: ['third'], owned: [] },
+  ]
+  const adopted: string[] = []
+  const now = () => steps[0] as (typeof steps)[0]
+  const store = {
+    peek: async ({ key }: Source) => ({ ownerAlive: now().owned.includes(key) }) as PeekedCheckpoint,
+    owners: { changes: 0, wait: async () => void steps.shift() },
+  }
+  const session = {
+    checkpoint: undefined as object | undefined,
+    adopt: async ({ source }: FormerSource) => {
+      adopted.push(source.key)
+      session.checkpoint = { adopting: [] }
+    },
+  }
+  const formers = async () => now().stored.map(former)
+  const source = { title: 'all', adoption: { formers } } as unknown as PlannedSource
+  const report = { standby() {} } as unknown as ReflectorStatus
+  const parts = { store, timing: DEFAULT_TIMING, log: silentLog }
+  const { signal } = new AbortController()
+  expect(await adopt(parts, source, session as unknown as SourceSession, report, signal)).toBe(true)
+  expect(adopted).toEqual(['third'])
 })
 
 test('a process that goes on by the selection of before keeps what it knows: the new watch begins from now, and says so', async () => {

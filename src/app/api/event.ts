@@ -111,7 +111,12 @@ export async function eventStoryOf(
 function linesOf(record: HistoryRecord): SinkLine[] {
   const { event: _, sinks, attemptCount, ...rest } = asItem(record)
   const count = Math.max(attemptCount ?? 0, rest.attempts.length)
-  return sinks.map((sink) => ({ sink, ...rest, attemptCount: count }))
+  // Recorded with the id of the silence.
+  const silence = rest.limit === 'silence' ? rest.detail : undefined
+  return sinks.map((sink) => ({
+    ...{ sink, ...rest, attemptCount: count },
+    ...(silence !== undefined && { silence }),
+  }))
 }
 
 function summaryOf({ id, type, apiVersion, kind, namespace, name, event }: EventHeader): EventSummary {
@@ -178,7 +183,7 @@ function cut(text: string): string {
 }
 
 /**
- * Returns what each rule makes of an event now. The states of its limits are not those of that time, so the history has the last word on
+ * Returns what each rule makes of an event now. The states of its limits are not those of that time, so the history decides on
  * what was sent and suppressed.
  */
 function explained(run: DryRun, event: ClusterEvent, records: readonly HistoryRecord[]): ExplainedRule[] {

@@ -7,6 +7,7 @@ import { readStatus } from '../../store/ledger.ts'
 import { readHash } from '../../store/redis/scan.ts'
 import { version } from '../../version.ts'
 import { type ConfigInForce, configInForce } from './config-in-force.ts'
+import { acknowledge, endSilence, incidentsOf, silenceOf, silencesOf } from './control.ts'
 import { CHANGES, changeDeadLetters, deadLetterOf, deadLettersPage } from './dead-letters.ts'
 import { eventStoryOf } from './event.ts'
 import { historyPage } from './history.ts'
@@ -41,6 +42,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
   const sources = kept(() => readHash(redis(), keys.sources), { forMs: STATUS_MS })
   const watches = async () => watchesOf(await report(), await sources())
   const sinks = async () => sinksOf(await report(), config().sinks)
+  const silences = kept(() => silencesOf(queue()), { forMs: STATUS_MS })
   const extents = kept(
     async () => {
       const [history, journal] = await Promise.all([
@@ -78,7 +80,8 @@ export function createHandlers(parts: HandlerParts): Handlers {
         report: await report(),
         watches: await watches(),
         sinks: await sinks(),
-        ...{ cluster, version, access: role, silences: 0 },
+        ...{ cluster, version, access: role },
+        silences: (await silences()).filter(({ state }) => state === 'active').length,
       }),
     listWatches: async () => ({ items: await watches() }),
     listSinks: async () => ({ items: await sinks() }),
@@ -107,14 +110,13 @@ export function createHandlers(parts: HandlerParts): Handlers {
     getDeadLetter: ({ params: { id = '' }, caller }) => deadLetterOf(queue(), id, caller),
     retryDeadLetters: ({ body, caller }) => changeDeadLetters(queue(), body, CHANGES.retry, caller),
     dropDeadLetters: ({ body, caller }) => changeDeadLetters(queue(), body, CHANGES.drop, caller),
-    listSilences: async () => ({ items: [] }),
-    addSilence: async () => notYet(),
-    expireSilence: async () => notYet(),
-    listIncidents: async () => ({ items: [], isComplete: true }),
-    acknowledgeIncident: async () => notYet(),
+    listSilences: async () => ({ items: await silencesOf(queue()) }),
+    addSilence: ({ body, caller }) => silenceOf(queue(), body, caller.name, config()),
+    async expireSilence({ params: { id = '' } }) {
+      await endSilence(queue(), id)
+      return {}
+    },
+    listIncidents: () => incidentsOf(queue()),
+    acknowledgeIncident: ({ body, caller }) => acknowledge(queue(), body, caller.name),
   }
-}
-
-function notYet(): never {
-  throw new ApiError(404, 'this version has no silences and no incidents')
 }

@@ -22,7 +22,7 @@ interface Known extends Omit<FoundObject, 'events'> {
 }
 
 /**
- * Returns objects whose kind, namespace and name have all words of a text, or that an event id or uid names: those of the newest records,
+ * Returns objects whose kind, namespace and name have all parts of a text, or that an event id or uid names: those of the newest records,
  * of waiting deliveries and of dead letters.
  */
 export async function findObjects(
@@ -32,7 +32,7 @@ export async function findObjects(
 ): Promise<{ items: FoundObject[]; isComplete: boolean }> {
   const found = new Map<string, Known>()
   const target = isId(text) ? historyTarget(text) : undefined
-  const isWanted = target ? () => true : wordsFilter(text)
+  const isWanted = target ? () => true : partsFilter(text)
   const note = (event: HistoryEvent | EventHeader, atMs: number) => {
     const about = regardingOf(event)
     const { kind, namespace, name } = about ?? event
@@ -95,20 +95,20 @@ function isId(text: string): boolean {
   return historyTarget(text)?.id !== undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 }
 
-/** `deploy/shop/web`, `shop/web`, `web`: each word is a part of the name or the namespace, or stands for the kind. */
-function wordsFilter(text: string) {
-  const words = text
+/** `deploy/shop/web`, `shop/web`, `web`: each part is in the name, the namespace or the kind, or is a short name of the kind. */
+function partsFilter(text: string) {
+  const parts = text
     .toLowerCase()
     .split(/[\s/]+/)
     .filter(Boolean)
-  const kinds = words.map((word) => new Set(kindsOf(word)))
+  const kinds = parts.map((part) => new Set(kindsOf(part)))
   return ({ kind, namespace = '', name }: { kind: string; namespace?: string | undefined; name: string }) => {
     const lower = kind.toLowerCase()
-    return words.every(
-      (word, i) =>
-        name.toLowerCase().includes(word) ||
-        namespace.includes(word) ||
-        lower.includes(word) ||
+    return parts.every(
+      (part, i) =>
+        name.toLowerCase().includes(part) ||
+        namespace.includes(part) ||
+        lower.includes(part) ||
         kinds[i]?.has(lower),
     )
   }

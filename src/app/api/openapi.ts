@@ -40,7 +40,7 @@ export function openApi(): Json {
       },
       responses: {
         Problem: {
-          description: 'The request was not served; `detail` says why.',
+          description: 'The request was not served; `detail` has the reason.',
           content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
         },
       },

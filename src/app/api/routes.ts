@@ -98,13 +98,13 @@ export const ROUTES = {
   findObjects: {
     method: 'GET',
     path: '/objects',
-    summary: 'Objects that something is known of, by words of their names',
+    summary: 'Objects that something is known of, by parts of their names',
     ...{ tag: 'history', scope: 'namespaced', isHeavy: true, query: ObjectsQuery, answer: FoundObjects },
   },
   getStory: {
     method: 'GET',
     path: '/objects/{kind}/{namespace}/{name}/events',
-    summary: 'Events of an object, and what became of them; `_` stands for no namespace',
+    summary: 'Events of an object, and what became of them; `_` is no namespace',
     ...{ tag: 'history', scope: 'namespaced', isHeavy: true, query: PageQuery, answer: Story },
   },
   getEvent: {

@@ -61,7 +61,7 @@ export function openSite(parts: SiteParts): OpenSite {
 
 const CONNECT_MS = 2_000
 
-/** Waits for the connection, for a moment: without it commands fail at once, and the answer says so. */
+/** Waits for the connection, for a moment: without it commands fail immediately, and the answer has the reason. */
 async function connected(redis: Redis): Promise<void> {
   if (redis.status === 'ready') return
   await once(redis, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) }).catch(() => {})

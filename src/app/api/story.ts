@@ -58,9 +58,28 @@ export async function storyOf(
     }
     if (timeSlice.isDue()) await timeSlice.take()
   }
-  const items = [...story.values()].toSorted((a, b) => b.atMs - a.atMs)
+  const items = inOrder([...story.values()])
   for (const item of items) item.outcomes.sort((a, b) => b.atMs - a.atMs)
   return { items, isComplete, ...(next !== undefined && { next }) }
+}
+
+/**
+ * The newest first. What limits suppress is recorded before what is delivered: events of one object are in the order of their
+ * resourceVersions, in the places that their times give all of them.
+ */
+function inOrder(items: readonly StoryItem[]): StoryItem[] {
+  const byTime = items.toSorted((a, b) => b.atMs - a.atMs)
+  const queues = new Map(
+    [...Map.groupBy(byTime, ({ id }) => id.split('/')[1])].map(([uid, own]) => [
+      uid,
+      own.toSorted((a, b) => versionOf(b) - versionOf(a)),
+    ]),
+  )
+  return byTime.map((item) => queues.get(item.id.split('/')[1])?.shift() ?? item)
+}
+
+function versionOf({ id }: StoryItem): number {
+  return Number(id.split('/')[2]) || 0
 }
 
 function itemOf(
@@ -77,7 +96,7 @@ function itemOf(
 
 function add(item: StoryItem, outcome: StoryOutcome): void {
   item.outcomes.push(outcome)
-  item.atMs = Math.max(item.atMs, outcome.atMs)
+  item.atMs = Math.min(item.atMs, outcome.atMs)
 }
 
 function addRecord(story: Map<string, StoryItem>, record: HistoryRecord): void {

@@ -255,7 +255,7 @@ function portionsOf(from: Position, placed: readonly Placed[], accepts: Client['
   return portions
 }
 
-/** Writes, unless too much is unread: then the records are counted, and the next that is written says so. */
+/** Writes, unless too much is unread: then the records are counted, and a `gap` before the next one has their number. */
 function write(client: Client, bytes: Buffer | string, count: number): void {
   const { response } = client
   if (response.destroyed) return

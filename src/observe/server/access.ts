@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
-/** Who may use the page and the API, as the configuration says. */
+/** Who may use the page and the API, by the configuration. */
 export interface AccessSettings {
   tokens?: readonly TokenSettings[] | undefined
   proxy?: ProxySettings | undefined

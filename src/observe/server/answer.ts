@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
+import type { PageFile } from './page-files.ts'
 
 /** Headers of every answer except those of probes and metrics. */
 const SECURITY = {
@@ -27,6 +28,8 @@ interface Answer {
   status: number
   type: string
   body: Buffer
+  /** Made already. */
+  gzipped?: Buffer
   headers?: Readonly<Record<string, string>>
 }
 
@@ -41,16 +44,17 @@ export function sendData(request: IncomingMessage, response: ServerResponse, ans
 export function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
-  { body, type, etag }: { body: Buffer; type: string; etag?: string | undefined },
+  { body, gzipped, type, etag }: PageFile,
   isLasting: boolean,
 ): Promise<void> {
   const headers = {
     'cache-control': isLasting ? 'public, max-age=31536000, immutable' : 'no-cache',
     'content-security-policy': PAGE_POLICY,
-    ...(etag !== undefined && { etag }),
+    etag,
   }
-  const isKnown = etag !== undefined && request.headers['if-none-match'] === etag
-  return send(request, response, { status: isKnown ? 304 : 200, type, body: isKnown ? EMPTY : body, headers })
+  if (request.headers['if-none-match'] === etag)
+    return send(request, response, { status: 304, type, body: EMPTY, headers })
+  return send(request, response, { status: 200, type, body, gzipped, headers })
 }
 
 const EMPTY = Buffer.alloc(0)
@@ -99,7 +103,9 @@ async function send(request: IncomingMessage, response: ServerResponse, answer: 
   if (response.headersSent || response.destroyed) return
   const { status, type } = answer
   const isCompressed = answer.body.length >= MIN_COMPRESSED && acceptsGzip(request)
-  const body = isCompressed ? await compress(answer.body, { level: constants.Z_BEST_SPEED }) : answer.body
+  const body = isCompressed
+    ? (answer.gzipped ?? (await compress(answer.body, { level: constants.Z_BEST_SPEED })))
+    : answer.body
   if (response.headersSent || response.destroyed) return
   // What is left of a body would be taken for the next request.
   const isUnread = !request.complete

@@ -48,15 +48,15 @@ export function objectTarget(kind: string, namespace: string | undefined, name: 
   }
 }
 
-/** The kinds that a word may mean: itself, the singular of it, a short name. */
-export function kindsOf(word: string): string[] {
-  const [lower = ''] = word.toLowerCase().split('.')
+/** The kinds that a text may name: itself, its singular, a short name. */
+export function kindsOf(text: string): string[] {
+  const [lower = ''] = text.toLowerCase().split('.')
   const singular = [lower.replace(/ies$/, 'y'), lower.replace(/es$/, ''), lower.replace(/s$/, '')]
   const short = Object.hasOwn(SHORT_NAMES, lower) ? [SHORT_NAMES[lower] as string] : []
   return [...new Set([lower, ...singular, ...short])]
 }
 
-/** The parts of a delivery that say what it is about. */
+/** The parts of a delivery that identify what it is about. */
 export interface Sent {
   event: {
     id: string

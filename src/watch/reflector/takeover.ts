@@ -55,7 +55,10 @@ interface AdoptingParts {
   log: Logger
 }
 
-/** Takes over what the former sources of a source knew, once no other process works on them. True when the session adopts. */
+/**
+ * Takes over what the former sources of a source knew, once no other process works on them. True when the session adopts.
+ * Asks for them until all are adopted: while this one waits, another process may adopt the same state for a selection of its own.
+ */
 export async function adopt(
   parts: AdoptingParts,
   source: PlannedSource,
@@ -63,38 +66,44 @@ export async function adopt(
   report: ReflectorStatus,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const formers = (await source.adoption?.formers(signal)) ?? []
-  if (!(await areFree(parts, source, formers, report, signal))) return false
-  for (const former of formers) await session.adopt(former, signal)
+  const untilMs = performance.now() + parts.timing.adoptWaitMs
+  const adopted = new Set<string>()
+  for (;;) {
+    const { changes } = parts.store.owners
+    const formers = (await source.adoption?.formers(signal)) ?? []
+    const left = formers.filter((it) => !adopted.has(it.source.key))
+    if (left.length === 0) break
+    const owned = await findOwned(parts, left, signal)
+    if (!owned) {
+      for (const former of left) {
+        await session.adopt(former, signal)
+        adopted.add(former.source.key)
+      }
+    } else if (performance.now() < untilMs) {
+      report.standby(true)
+      await parts.store.owners.wait(changes, parts.timing.fencedPauseMs, signal)
+    } else {
+      parts.log.warn({ watch: source.title, before: owned.title }, STILL_OWNED)
+      if (adopted.size === 0) return false
+      break
+    }
+  }
   if (session.checkpoint?.adopting === undefined) return false
   parts.log.info({ watch: source.title }, 'goes on with what was known by another selection')
   return true
 }
 
 /**
- * False where a process goes on by a selection of before: what it knows stays its own. During a roll-out of another configuration
- * it ends as soon as this one is ready.
+ * The first of these on which a living process works: what it knows stays its own. During a roll-out of another configuration
+ * that process ends as soon as this one is ready.
  */
-async function areFree(
-  { store, timing, log }: AdoptingParts,
-  { title: watch }: PlannedSource,
+async function findOwned(
+  { store }: AdoptingParts,
   formers: readonly FormerSource[],
-  report: ReflectorStatus,
   signal: AbortSignal,
-): Promise<boolean> {
-  const untilMs = performance.now() + timing.adoptWaitMs
-  for (;;) {
-    const { changes } = store.owners
-    const at = await Promise.all(formers.map(({ source }) => store.peek(source, signal)))
-    const owned = formers.find((_, i) => at[i]?.ownerAlive)
-    if (!owned) return true
-    if (performance.now() >= untilMs) {
-      log.warn({ watch, before: owned.source.title }, STILL_OWNED)
-      return false
-    }
-    report.standby(true)
-    await store.owners.wait(changes, timing.fencedPauseMs, signal)
-  }
+): Promise<Source | undefined> {
+  const at = await Promise.all(formers.map(({ source }) => store.peek(source, signal)))
+  return formers.find((_, i) => at[i]?.ownerAlive)?.source
 }
 
 const STILL_OWNED =

@@ -22,7 +22,9 @@ export const DeadLetter = z
     reason: z.string(),
     detail: z.string(),
     atMs: Ms,
-    count: Count.meta({ description: 'Deliveries that it stands for: more than 1 where it cannot be read.' }),
+    count: Count.meta({
+      description: 'How many deliveries it counts for: more than 1 where it cannot be read.',
+    }),
     event: EventSummary.optional().meta({ description: 'Absent: it cannot be read.' }),
     notice: Notice.optional(),
   })
@@ -94,6 +96,7 @@ export const Silence = z
     reason: z.string(),
     by: z.string(),
     suppressed: Count.optional(),
+    state: z.enum(['pending', 'active', 'ended']),
   })
   .meta({ id: 'Silence' })
 export type Silence = z.output<typeof Silence>
@@ -106,6 +109,10 @@ export const NewSilence = z
     fromMs: Ms.optional().meta({ description: 'Default: now.' }),
     untilMs: Ms,
     reason: z.string().min(1).max(500),
+    all: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Confirms a match without conditions: everything is silenced.' }),
   })
   .meta({ id: 'NewSilence' })
 export type NewSilence = z.output<typeof NewSilence>

@@ -42,7 +42,7 @@ export const Problem = z
   .strictObject({
     type: z
       .string()
-      .meta({ description: 'An URI of the kind of problem; about:blank where the status says all.' }),
+      .meta({ description: 'An URI of the kind of problem; about:blank where the status is enough.' }),
     title: z.string(),
     status: z.int(),
     detail: z.string().meta({ description: 'What is wrong, and what to do.' }),

@@ -7,7 +7,7 @@ export const ObjectsQuery = z.strictObject({
     .string()
     .max(600)
     .default('')
-    .meta({ description: 'Words of kind, namespace and name: `deploy/shop/web`, `shop/web`, `web`.' }),
+    .meta({ description: 'Parts of kind, namespace and name: `deploy/shop/web`, `shop/web`, `web`.' }),
 })
 
 export const FoundObject = z
@@ -54,7 +54,7 @@ export const StoryItem = z
   .strictObject({
     id: z.string(),
     type: ChangeType,
-    atMs: Ms.meta({ description: 'Of its newest outcome.' }),
+    atMs: Ms.meta({ description: 'When it was observed, as far as that is known: of its first outcome.' }),
     reason: z.string().optional(),
     title: z.string().optional(),
     kind: z.string(),

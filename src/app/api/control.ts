@@ -1,0 +1,77 @@
+import type { Redis } from 'ioredis'
+import type { Config } from '../../config/schema.ts'
+import { type Silence as StoredSilence, silenceStateAt } from '../../model/silence.ts'
+import { checkSilence } from '../../rules/silences/check-silence.ts'
+import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
+import { addSilence, expireSilence, listSilences, SilenceRefusedError } from '../../store/control/silences.ts'
+import type { Keys } from '../../store/keys.ts'
+import type { Acknowledgement, Incident, Incidents, NewSilence, Silence } from './contract.ts'
+import { ApiError } from './routes.ts'
+
+interface Queue {
+  redis: Redis
+  keys: Keys
+}
+
+/** The silences that are in force or to come. */
+export async function silencesOf({ redis, keys }: Queue): Promise<Silence[]> {
+  const stored = await listSilences(redis, keys)
+  return stored.flatMap((it) => (it.state === 'ended' ? [] : [{ ...itemOf(it), suppressed: it.suppressed }]))
+}
+
+function itemOf({ id, match, fromMs, untilMs, reason, by }: StoredSilence): Silence {
+  const state = silenceStateAt({ fromMs, untilMs }, Date.now())
+  return { id, match: { ...match }, fromMs, untilMs, reason, by, state }
+}
+
+/** Adds a silence in the name of a caller. Throws an ApiError with what is wrong with it. */
+export async function silenceOf(
+  { redis, keys }: Queue,
+  { match, all, untilMs, reason, fromMs = Date.now() }: NewSilence,
+  by: string,
+  { rules, sinks }: Pick<Config, 'rules' | 'sinks'>,
+): Promise<Silence> {
+  const known = { rules: rules.map(({ name }) => name), sinks: sinks.map(({ name }) => name) }
+  const checked = checkSilence({ match, fromMs, untilMs, reason, by, ...(all && { all }) }, known, Date.now())
+  if (!checked.ok) {
+    const [{ path, message, hint } = { path: [], message: 'is not valid', hint: undefined }] = checked.faults
+    throw new ApiError(400, `body.${path.join('.')}: ${message}${hint === undefined ? '' : `; ${hint}`}`)
+  }
+  try {
+    return itemOf(await addSilence(redis, keys, checked.value))
+  } catch (error) {
+    if (error instanceof SilenceRefusedError) throw new ApiError(409, error.message)
+    throw error
+  }
+}
+
+export async function endSilence({ redis, keys }: Queue, id: string): Promise<void> {
+  if (!(await expireSilence(redis, keys, id))) throw new ApiError(404, 'there is no such silence')
+}
+
+export async function incidentsOf({ redis, keys }: Queue): Promise<Incidents> {
+  const { items, isComplete } = await listIncidents(redis, keys)
+  return { items: items.map(withoutUndefined), isComplete }
+}
+
+function withoutUndefined({ rule, key, object, sinceMs, notifications, acknowledged }: Incident): Incident {
+  return {
+    ...{ rule, key, sinceMs },
+    ...(object !== undefined && { object }),
+    ...(notifications !== undefined && { notifications }),
+    ...(acknowledged && { acknowledged }),
+  }
+}
+
+/** Acknowledges an incident in the name of a caller, and returns it. */
+export async function acknowledge(
+  queue: Queue,
+  { rule, key, reason }: Acknowledgement,
+  by: string,
+): Promise<Incident> {
+  const acknowledged = { by, atMs: Date.now(), ...(reason !== undefined && { reason }) }
+  const isOpen = await acknowledgeIncident(queue.redis, queue.keys, { rule, key }, acknowledged)
+  if (!isOpen) throw new ApiError(404, 'there is no such incident, or it has ended')
+  const { items } = await incidentsOf(queue)
+  return items.find((it) => it.rule === rule && it.key === key) ?? { rule, key, acknowledged }
+}

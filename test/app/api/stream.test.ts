@@ -1,0 +1,183 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { MOST_CLIENTS_OF_ONE } from '../../../src/app/api/stream.ts'
+import type { HistoryRecord } from '../../../src/model/history-record.ts'
+import { packHistory } from '../../../src/store/history/history-format.ts'
+import { waitFor } from '../../wait-for.ts'
+import { type ApiBed, bearer, expectSchema, startApiBed, TOKENS, WITH_TOKENS } from './bed.ts'
+
+let bed: ApiBed
+let redis: Redis
+beforeAll(async () => {
+  bed = await startApiBed({ server: WITH_TOKENS })
+  redis = new Redis(bed.redis.url)
+})
+afterAll(async () => {
+  redis?.disconnect()
+  await bed?.[Symbol.asyncDispose]()
+})
+
+interface Received {
+  event: string
+  id: string | undefined
+  data: any
+}
+
+/** A client of the stream, as services write it: by fetch, since an EventSource has no headers. */
+async function follow(query = '', { token = TOKENS.reader, last = '' } = {}) {
+  const leaving = new AbortController()
+  const headers = { ...bearer(token), ...(last && { 'last-event-id': last }) }
+  const response = await fetch(`${bed.url}/api/v1/stream${query}`, { headers, signal: leaving.signal })
+  const events: Received[] = []
+  let position: string | undefined
+  const reading = (async () => {
+    let rest = ''
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      rest += chunk
+      for (let end = rest.indexOf('\n\n'); end !== -1; end = rest.indexOf('\n\n')) {
+        const fields = new Map(
+          rest
+            .slice(0, end)
+            .split('\n')
+            .map((line): [string, string] => {
+              const [name = '', ...value] = line.split(': ')
+              return [name, value.join(': ')]
+            }),
+        )
+        rest = rest.slice(end + 2)
+        position = fields.get('id') ?? position
+        const data = fields.get('data')
+        if (data !== undefined)
+          events.push({ event: fields.get('event') ?? '', id: fields.get('id'), data: JSON.parse(data) })
+      }
+    }
+  })().catch(() => {})
+  if (response.status === 200) await waitFor(() => position !== undefined, { what: 'the position' })
+  return {
+    status: response.status,
+    events,
+    names: () => events.filter(({ event }) => event === 'record').map(({ data }) => data.event.name),
+    position: () => position,
+    async leave() {
+      leaving.abort()
+      await reading
+    },
+  }
+}
+
+const record = (name: string, namespace = 'shop'): HistoryRecord => ({
+  ...{ outcome: 'delivered', atMs: Date.now(), rule: 'everything', sinks: ['good'], attempts: [] },
+  event: { id: `c/uid-${name}/1/ADDED`, type: 'ADDED', apiVersion: 'v1', kind: 'ConfigMap', namespace, name },
+})
+
+/** Records in one entry, as an acknowledgement appends them. */
+const append = (...names: string[]) =>
+  redis.xadd(bed.keys.history, '*', 'z', packHistory([names.map((it) => record(it))]))
+
+test('records come as they are written, by the filters of the client', async () => {
+  const all = await follow()
+  const shop = await follow('?namespace=shop&outcome=delivered&sink=good')
+  bed.change('ADDED', 'shop', 'cart')
+  bed.change('ADDED', 'pay', 'bill')
+  await waitFor(() => all.names().length === 2 && shop.names().length === 1, { what: 'the records' })
+  expect(all.names().toSorted()).toEqual(['bill', 'cart'])
+  expect(shop.names()).toEqual(['cart'])
+  expectSchema('get', '/api/v1/history', { items: all.events.map(({ data }) => data) })
+  await Promise.all([all.leave(), shop.leave()])
+})
+
+test('a token for a namespace gets its records only', async () => {
+  const [all, own] = [await follow(), await follow('', { token: TOKENS.shop })]
+  bed.change('ADDED', 'pay', 'secret-bill')
+  bed.change('ADDED', 'shop', 'own')
+  await waitFor(() => all.names().length === 2 && own.names().length === 1, { what: 'the records' })
+  expect(own.names()).toEqual(['own'])
+  await Promise.all([all.leave(), own.leave()])
+})
+
+test('a client that comes back gets what it missed, each once, also in the middle of an entry', async () => {
+  const first = await follow()
+  await append('one', 'two', 'three')
+  await waitFor(() => first.names().length === 3, { what: 'the records' })
+  const [, middle] = first.events
+  await first.leave()
+  await append('four')
+  const next = await follow('', { last: middle?.id ?? '' })
+  await waitFor(() => next.names().length === 2, { what: 'what was missed' })
+  await append('five')
+  await waitFor(() => next.names().length === 3, { what: 'what came later' })
+  const names = first.names()
+  expect(next.names()).toEqual([names[2], 'four', 'five'])
+  await next.leave()
+})
+
+test('a position that is no longer in the history is a gap', async () => {
+  const client = await follow('', { last: '5-1.0~0-0.0' })
+  expect(client.events[0]).toMatchObject({ event: 'gap', data: { why: 'trimmed' } })
+  await client.leave()
+  expect((await follow('', { last: 'nonsense' })).status).toBe(400)
+})
+
+/** A client that asks and reads nothing. */
+async function open(token: string): Promise<Socket> {
+  const socket = connect(bed.port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(`GET /api/v1/stream HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`)
+  return socket
+}
+
+test('a client that does not read loses records, and is told how many; others lose none', async () => {
+  const reader = await follow('?name=marker')
+  const slow = await open(TOKENS.reader)
+  let answer = ''
+  slow.once('readable', () => slow.pause())
+  await waitFor(() => slow.readableLength > 0, { what: 'the headers' })
+  const many = Array.from({ length: 400 }, (_, i) => `${i}-${'x'.repeat(230)}`)
+  // More than the buffers of both ends of the connection hold.
+  for (let i = 0; i < 100; i++) await append(...many)
+  await append('marker')
+  await waitFor(() => reader.names().length === 1, { what: 'the marker', timeoutMs: 20_000 })
+  slow.on('data', (chunk) => {
+    answer = (answer + chunk).slice(-4_000_000)
+  })
+  await waitFor(
+    async () => {
+      await append('after')
+      return answer.includes('event: gap')
+    },
+    { what: 'the gap', timeoutMs: 10_000 },
+  )
+  const [, gap] = /event: gap\ndata: (.*)\n/.exec(answer) ?? []
+  expect(JSON.parse(gap ?? '{}')).toEqual({ why: 'slow', skipped: expect.any(Number) })
+  slow.destroy()
+  await reader.leave()
+})
+
+test('there is a bound for the streams of one caller, and for all', { timeout: 30_000 }, async () => {
+  const sockets: Socket[] = []
+  for (let i = 0; i < MOST_CLIENTS_OF_ONE; i++) sockets.push(await open(TOKENS.reader))
+  const statusOf = async (socket: Socket) => String((await once(socket, 'data'))[0]).split(' ')[1]
+  await Promise.all(sockets.map(async (it) => expect(await statusOf(it)).toBe('200')))
+  const one = await open(TOKENS.reader)
+  expect(await statusOf(one)).toBe('503')
+  const other = await open(TOKENS.actor)
+  expect(await statusOf(other)).toBe('200')
+  expect((await bed.ask('/livez')).status).toBe(200)
+  for (const socket of [...sockets, one, other]) socket.destroy()
+})
+
+test('an object of a megabyte is shown cut, and everything goes on', async () => {
+  bed.change('ADDED', 'shop', 'bad-large', { data: { text: 'x'.repeat(1_000_000) } })
+  const find = async () =>
+    (await bed.get('/api/v1/dead-letters', bearer(TOKENS.reader))).items.find(
+      (it: any) => it.event.name === 'bad-large',
+    )
+  await waitFor(async () => (await find()) !== undefined, { what: 'the dead letter' })
+  const { id, event } = await find()
+  const letter = await bed.get(`/api/v1/dead-letters/${id}`, bearer(TOKENS.reader))
+  expect([letter.isCut, letter.object.length]).toEqual([true, 200_000])
+  const story = await bed.get(`/api/v1/events/${encodeURIComponent(event.id)}`, bearer(TOKENS.reader))
+  expect(JSON.stringify(story).length).toBeLessThan(200_000)
+})
