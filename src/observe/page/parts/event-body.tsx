@@ -40,9 +40,7 @@ function Known({ story }: { story: EventStory }) {
         <section>
           <h2>What changed</h2>
           {changes === undefined ? (
-            <p class="note">
-              Not kept. The journal keeps it: journal: {'{ keep: 24h }'} in the configuration.
-            </p>
+            <p class="note">{noChanges(story)}</p>
           ) : changes.length === 0 ? (
             <p class="note">No field that is compared.</p>
           ) : (
@@ -56,6 +54,13 @@ function Known({ story }: { story: EventStory }) {
       </div>
     </div>
   )
+}
+
+function noChanges({ event, rules }: EventStory): string {
+  if (event?.type === 'ADDED') return 'It is new: there was nothing before.'
+  if (rules)
+    return 'The state before is not kept: a rule with "changed", or a sink that shows changes, keeps it.'
+  return 'Not kept. The journal keeps it: "journal: { keep: 24h }" in the configuration.'
 }
 
 /** The sinks that this event did not reach, with the first condition that kept each rule from sending there. */

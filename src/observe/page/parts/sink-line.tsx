@@ -35,17 +35,19 @@ export function SinkResult({ line }: { line: SinkLine }) {
       </p>
       <Why line={line} />
       {line.attempts.length > 0 && <Waterfall line={line} />}
-      {notification ? (
-        <details class="shown" open>
-          <summary>Notification</summary>
+      {title && (
+        <p class="stored">
+          <span class="label">sent as</span>{' '}
+          <b>
+            <Text of={title} />
+          </b>
+        </p>
+      )}
+      {notification && (
+        <details class="shown" open={title === undefined || title.includes(notification.title)}>
+          <summary>{title === undefined ? 'Notification' : 'Notification, rendered again'}</summary>
           <NotificationCard of={notification} />
         </details>
-      ) : (
-        title && (
-          <p class="stored">
-            <span class="label">title</span> <Text of={title} />
-          </p>
-        )
       )}
     </li>
   )

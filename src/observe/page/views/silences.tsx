@@ -6,7 +6,7 @@ import { useResource } from '../data/resource.ts'
 import { announce, mayAct } from '../data/state.ts'
 import { Confirm } from '../parts/confirm.tsx'
 import { valueText } from '../parts/diff.tsx'
-import { Mark } from '../parts/mark.tsx'
+import { Mark, type Status } from '../parts/mark.tsx'
 import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
@@ -48,6 +48,7 @@ export function SilencesView() {
               columns={[
                 { title: 'State', cell: (it) => <State of={it} /> },
                 { title: 'Matches', cell: (it) => <Match of={it.match} /> },
+                { title: 'From', cell: (it) => <Time at={it.fromMs} /> },
                 { title: 'Until', cell: (it) => <Time at={it.untilMs} /> },
                 { title: 'Reason', cell: (it) => <Text of={it.reason} longest={200} /> },
                 { title: 'By', cell: (it) => <Text of={it.by} longest={60} /> },
@@ -60,7 +61,7 @@ export function SilencesView() {
                   title: 'End',
                   cell: (it) =>
                     mayAct.value &&
-                    it.untilMs > Date.now() && (
+                    it.state !== 'ended' && (
                       <button type="button" onClick={() => setEnding(it)}>
                         End now
                       </button>
@@ -93,16 +94,15 @@ export function SilencesView() {
   )
 }
 
-function State({ of: { fromMs, untilMs } }: { of: Silence }) {
-  const nowMs = Date.now()
-  if (untilMs <= nowMs) return <Mark status="off">ended</Mark>
-  return fromMs > nowMs ? (
-    <Mark status="wait">
-      begins <Time at={fromMs} />
-    </Mark>
-  ) : (
-    <Mark status="held">in force</Mark>
-  )
+const STATES: Record<Silence['state'], [Status, string]> = {
+  active: ['held', 'in force'],
+  pending: ['wait', 'begins later'],
+  ended: ['off', 'ended'],
+}
+
+function State({ of }: { of: Silence }) {
+  const [status, text] = STATES[of.state]
+  return <Mark status={status}>{text}</Mark>
 }
 
 function Match({ of }: { of: Silence['match'] }) {
