@@ -98,6 +98,7 @@ test('acceptance 1: what happened to shop/web, and who was notified with which t
   expect(bed.oncall.requests.map((it) => it.body).join()).toContain(title)
   await expectText(newest.locator('.diff').last(), 'shop/web:1.42')
   await expectText(newest.locator('.waterfall').first(), 'attempt 1')
+  await expectText(newest.locator('.rule-tree'), 'rollouts matched then')
 })
 
 test('acceptance 1: why an Event did not reach oncall: a limit held it back, or no rule matched', async () => {
@@ -108,7 +109,7 @@ test('acceptance 1: why an Event did not reach oncall: a limit held it back, or 
   const unhealthy = page.locator('details', { has: page.locator('summary', { hasText: 'Unhealthy' }) })
   const line = unhealthy.locator('.sink-line', { hasText: 'oncall' })
   await expectText(line, 'not matched')
-  await expectText(line, 'reason BackOff, which is Unhealthy')
+  await expectText(line, 'reason BackOff; seen: Unhealthy')
 })
 
 test('acceptance 1: which sink is behind, since when, and why', async () => {

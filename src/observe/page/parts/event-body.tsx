@@ -4,7 +4,7 @@ import { useResource } from '../data/resource.ts'
 import { sinkLink } from '../links.ts'
 import { Diff, valueText } from './diff.tsx'
 import { Mark } from './mark.tsx'
-import { RuleTree } from './rule-tree.tsx'
+import { RuleTree, Seen } from './rule-tree.tsx'
 import { SinkResult } from './sink-line.tsx'
 import { Loaded } from './states.tsx'
 import { Text } from './text.tsx'
@@ -16,7 +16,9 @@ export function EventBody({ id }: { id: string }) {
 }
 
 function Known({ story }: { story: EventStory }) {
-  const { message, changes, rules, rulesMissing, sinks, isComplete } = story
+  const { message, rules, rulesMissing, sinks, isComplete } = story
+  const changes =
+    story.changes ?? sinks.map((it) => it.notification?.changes ?? []).find((it) => it.length > 0)
   return (
     <div class="event">
       {message && (
@@ -49,7 +51,11 @@ function Known({ story }: { story: EventStory }) {
         </section>
         <section>
           <h2>Rules</h2>
-          {rules ? <RuleTree rules={rules} /> : <p class="note">{rulesMissing ?? 'Not known.'}</p>}
+          {rules ? (
+            <RuleTree rules={rules} used={new Set(sinks.map((it) => it.rule))} />
+          ) : (
+            <p class="note">{rulesMissing ?? 'Not known.'}</p>
+          )}
         </section>
       </div>
     </div>
@@ -97,6 +103,7 @@ function WhyNot({ story, names }: { story: EventStory; names: readonly string[] 
   if (near.length === 0) return <>Its rules ({names.join(', ')}) are for objects of other kinds.</>
   return near.map(({ rule, verdict, conditions, result }) => {
     const failing = conditions.find((it) => !it.holds)
+    const other = result?.limit === undefined ? 'another rule sends it' : `${result.limit} holds it back`
     return (
       <span class="reason" key={rule}>
         <b>{rule}</b>{' '}
@@ -104,18 +111,11 @@ function WhyNot({ story, names }: { story: EventStory; names: readonly string[] 
           'was not reached: a rule above ended the evaluation.'
         ) : failing ? (
           <>
-            wants <code>{failing.name}</code> <Text of={valueText(failing.expected)} longest={120} />, which{' '}
-            {failing.seen === null ? (
-              'is absent'
-            ) : (
-              <>
-                is <Text of={failing.seen} longest={120} />
-              </>
-            )}
-            .
+            wants <code>{failing.name}</code> <Text of={valueText(failing.expected)} longest={120} />;{' '}
+            <Seen of={failing.seen} />.
           </>
         ) : (
-          `matches; ${result?.limit ? `${result.limit} holds it back` : 'another rule sends it'}.`
+          `matches; ${other}.`
         )}
       </span>
     )

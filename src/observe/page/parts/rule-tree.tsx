@@ -13,14 +13,17 @@ const VERDICTS: Record<ExplainedRule['verdict'], [Status, string]> = {
   'not-asked': ['off', 'not reached: a rule above ended the evaluation'],
 }
 
-/** The result of each rule for an event, with the reason: conditions that hold, and those that do not. */
-export function RuleTree({ rules }: { rules: readonly ExplainedRule[] }) {
+/**
+ * The result of each rule for an event, with the reason: conditions that hold, and those that do not. `used` are the rules that sent or
+ * suppressed it then: what they saw may be gone since.
+ */
+export function RuleTree({ rules, used }: { rules: readonly ExplainedRule[]; used: ReadonlySet<string> }) {
   const shown = rules.filter((it) => it.verdict !== 'other-kind')
   const others = rules.filter((it) => it.verdict === 'other-kind')
   return (
     <ul class="rule-tree">
       {shown.map((rule) => (
-        <RuleResult key={rule.rule} of={rule} />
+        <RuleResult key={rule.rule} of={rule} wasUsed={used.has(rule.rule)} />
       ))}
       {others.length > 0 && (
         <li>
@@ -30,7 +33,7 @@ export function RuleTree({ rules }: { rules: readonly ExplainedRule[] }) {
             </summary>
             <ul>
               {others.map((rule) => (
-                <RuleResult key={rule.rule} of={rule} />
+                <RuleResult key={rule.rule} of={rule} wasUsed={used.has(rule.rule)} />
               ))}
             </ul>
           </details>
@@ -40,9 +43,12 @@ export function RuleTree({ rules }: { rules: readonly ExplainedRule[] }) {
   )
 }
 
-function RuleResult({ of }: { of: ExplainedRule }) {
+function RuleResult({ of, wasUsed }: { of: ExplainedRule; wasUsed: boolean }) {
   const { rule, place, verdict, conditions, limits, result } = of
-  const [status, text] = verdictOf(of)
+  const isGone = wasUsed && verdict !== 'matches'
+  const [status, text]: [Status, string] = isGone
+    ? ['good', 'matched then; today it would not, or what it saw is not kept']
+    : verdictOf(of)
   return (
     <li>
       <p>
@@ -61,17 +67,7 @@ function RuleResult({ of }: { of: ExplainedRule }) {
               <Mark status={it.holds ? 'good' : it.error ? 'warn' : 'bad'}>
                 <code>{it.name}</code>: <Text of={valueText(it.expected)} longest={160} />
               </Mark>{' '}
-              <span class="seen">
-                {it.error ? (
-                  <Text of={it.error} />
-                ) : it.seen === null ? (
-                  'is absent'
-                ) : (
-                  <>
-                    is <Text of={it.seen} longest={160} />
-                  </>
-                )}
-              </span>
+              <span class="seen">{it.error ? <Text of={it.error} /> : <Seen of={it.seen} />}</span>
             </li>
           ))}
         </ul>
@@ -107,4 +103,15 @@ function verdictOf({ verdict, result }: ExplainedRule): [Status, string] {
     case 'failed':
       return ['warn', `failed, and so does not match: ${result.error ?? ''}`]
   }
+}
+
+/** What a condition saw in the event. */
+export function Seen({ of }: { of: string | null }) {
+  return of === null ? (
+    <>seen: nothing</>
+  ) : (
+    <>
+      seen: <Text of={of} longest={160} />
+    </>
+  )
 }
