@@ -32,7 +32,7 @@ beforeAll(async () => {
   await recorded(({ outcome }) => outcome === 'suppressed')
   await recorded(({ outcome, rule }) => outcome === 'dead' && rule === 'probes')
   await waitFor(async () => (await sink('bus')).lastError !== undefined, { what: 'the failure of bus' })
-}, 120_000)
+}, 240_000)
 
 afterAll(async () => {
   await browser?.close()
@@ -250,7 +250,7 @@ test('axe finds nothing in any view, in light and wide, dark and on a phone', as
     await page.emulateMedia({ colorScheme: 'light' })
     await page.setViewportSize(WIDE)
   }
-}, 120_000)
+}, 240_000)
 
 async function violations(runOnly?: readonly string[]): Promise<string[]> {
   const options = JSON.stringify({ resultTypes: ['violations'], ...(runOnly && { runOnly }) })
