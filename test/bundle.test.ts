@@ -18,6 +18,7 @@ const MARKS = {
   'the preset loki': '/loki/api/v1/push',
   'the preset elasticsearch': 'items.*.status',
   'the preset telegram': 'upgraded to a supergroup',
+  'the API': 'requests of other sites are not allowed',
 }
 
 /** The same of what the program needs, and the library does not. */

@@ -40,7 +40,15 @@ const ON_DEMAND = [
 ]
 /** Commands that ask the cluster or Redis, and those that need not; the thread of a reload needs what these have. */
 const WITH_OTHERS = [
-  ...['queue/status', 'queue/dead-letters', 'queue/history', 'dry-run/tail', 'dry-run/backtest'],
+  ...[
+    'queue/status',
+    'queue/dead-letters',
+    'queue/history',
+    'control/silence',
+    'control/incidents',
+    'dry-run/tail',
+    'dry-run/backtest',
+  ],
   ...[
     'dry-run/explain',
     'dry-run/why',
@@ -103,7 +111,8 @@ const program = await build({
   plugins: [
     onDemand(ROOT, ON_DEMAND),
     builtinsByRequire,
-    loadedTogether('commands-with-others', commands(WITH_OTHERS)),
+    // The API has most of them; a chunk of its own would cut what every process loads into more files.
+    loadedTogether('commands-with-others', [...commands(WITH_OTHERS), resolve(ROOT, 'src/app/api/site.ts')]),
     loadedTogether('commands-alone', commands(ALONE)),
     ...CLUSTER_PLUGINS,
     loadedLater('liquidjs', /src\/sink\/template\/filters\.ts$/, 'liquid'),

@@ -44,6 +44,7 @@ export const SIDEBAR = [
     ),
     page('Events for services', 'events'),
     page('Commands', 'commands'),
+    page('API', 'api'),
     page('Metrics', 'metrics'),
     page('Library', 'library'),
   ]),

@@ -22,8 +22,7 @@ import { type Problem, shortened } from './problem.ts'
 import { type Config, ConfigFile } from './schema.ts'
 import { positionAt } from './source-node.ts'
 import type { Interpolation } from './values/interpolate.ts'
-import { secretsOf } from './values/secrets.ts'
-import { redactor } from './values/secrets.ts'
+import { redactor, secretsOf } from './values/secrets.ts'
 
 export interface LoadOptions extends Interpolation {
   /** The name of the file in problems; `${file:PATH}` is relative to its folder. */

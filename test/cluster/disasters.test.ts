@@ -35,6 +35,21 @@ async function allIsSettled(bed: Bed): Promise<void> {
   expect(await isBalanced(bed)).toEqual(BALANCED)
 }
 
+/** Waits until the watch has noticed that its position is lost, and watches from the current state. */
+async function startsOver({ kubeherald, redis }: Bed): Promise<void> {
+  await waitFor(() => kubeherald.log().includes('"cause":"position-lost"'), { what: 'the loss in the log' })
+  const keys = keysOf('test')
+  await waitFor(
+    async () => {
+      const [source] = (await redis.command('HKEYS', keys.sources)) as string[]
+      const position = source && (await redis.command('GET', keys.checkpoint(source)))
+      return String(position).includes('"watching"')
+    },
+    { what: 'a new position' },
+  )
+  await waitFor(() => kubeherald.ready(), { what: 'readiness' })
+}
+
 /** As it stands in the configuration of the bed; kubeherald reads it at its next start. */
 function emitAtFirst({ kubeherald: { configFile } }: Bed): void {
   const before = readFileSync(configFile, 'utf8')
@@ -64,6 +79,9 @@ test('Redis lost its data: with a copy of its snapshot, put back as the page say
   await bed.allArrived()
 
   await bed.redis.command('FLUSHALL')
+  // An object that lives while the watch starts over is sent from its middle on, and from its beginning with the copy.
+  await bed.kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'shows-the-loss', 0))
+  await startsOver(bed)
   await churn(bed.kubernetes, [CONFIG_MAPS], { count: 5, parallel: 1, prefix: 'lost' })
   expect(await bed.kubeherald.stop()).toBe(0)
   await churn(bed.kubernetes, [CONFIG_MAPS], { count: 5, parallel: 1, prefix: 'away' })
@@ -89,8 +107,7 @@ test('Redis lost its data: without a copy, `initial: emit` on an empty one tells
   await bed.allArrived()
   await bed.redis.command('FLUSHALL')
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'shows-the-loss', 0))
-  await waitFor(() => kubeherald.log().includes('"cause":"position-lost"'), { what: 'the loss in the log' })
-  await waitFor(() => kubeherald.ready(), { what: 'readiness' })
+  await startsOver(bed)
   expect(await kubeherald.stop()).toBe(0)
   await kubernetes.request('DELETE', `${CONFIG_MAPS}/goes`)
   await kubernetes.request('POST', CONFIG_MAPS, manifest(CONFIG_MAPS, 'three', 0))

@@ -11,6 +11,7 @@ import { arrivalOf } from '../cluster/compare.ts'
 import { startKubeherald } from '../cluster/kubeherald.ts'
 import { CONFIG_MAPS, churn, DEPLOYMENTS, WIDGETS } from '../cluster/workload.ts'
 import { seeded } from '../seeded-random.ts'
+import { startKubernetes } from '../servers/kubernetes.ts'
 import { waitFor } from '../wait-for.ts'
 import { createFaults } from './faults.ts'
 import { faultsOfLimits, LIMITED_RULES, limitedSinks } from './limits.ts'
@@ -38,7 +39,10 @@ console.log(`crash test: ${minutes} min, seed ${values.seed}, ${values.processes
 const LEASES =
   'leases: { namespace: default, durationSeconds: 6, renewDeadlineSeconds: 4, retryPeriodSeconds: 1 }'
 
+// One of its own: one that is borrowed stays for the next test, and with it this process.
+await using kubernetes = await startKubernetes()
 await using bed = await startBed({
+  kubernetes,
   crd: true,
   redisArgs: ['--maxmemory', String(MAXMEMORY)],
   watch: `[{ kind: ConfigMap, namespaces: default, verify: 1m }, { kind: Deployment, verify: 1m },
@@ -60,6 +64,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     console.log('stopped: ends what it started')
     await others.disposeAsync()
     await bed[Symbol.asyncDispose]()
+    await kubernetes[Symbol.asyncDispose]()
     process.exit(1)
   })
 const arrivals = () =>

@@ -32,6 +32,8 @@ interface Node {
 const PUBLIC: Readonly<Record<string, string>> = {
   redis:
     'url username tls.ca tls.cert tls.servername sentinel.name sentinel.nodes sentinel.username sentinel.tls.ca sentinel.tls.cert sentinel.tls.servername cluster.nodes',
+  server:
+    'host port tokens.name tokens.namespaces proxy.userHeader proxy.groupsHeader proxy.actGroups proxy.trust hosts',
   slack: 'channel allowChannels fallbackChannel groupBy proxy ca apiUrl',
   kafka:
     'brokers clientId topic key tls.ca tls.cert tls.servername sasl.username sasl.tokenUrl sasl.clientId sasl.scope sasl.tokenCa',
@@ -45,7 +47,7 @@ const PUBLIC: Readonly<Record<string, string>> = {
 }
 /** Sections without a secret, whatever fields they have. */
 const PUBLIC_SECTIONS =
-  'include vars defaults cluster kubernetes leases server plugins watch enrich rules tests journal history deadLetters notify'
+  'include vars defaults cluster kubernetes leases plugins watch enrich rules tests journal history deadLetters notify'
 
 /** Paths of the fields that take free text. */
 function textFields(node: Node | boolean | undefined, path: readonly string[] = []): string[] {
@@ -64,7 +66,9 @@ function textFields(node: Node | boolean | undefined, path: readonly string[] = 
 }
 
 function fieldsBySection(): Map<string, string[]> {
-  const fields = new Map([['redis', textFields(SCHEMA.properties?.['redis'])]])
+  const fields = new Map(
+    ['redis', 'server'].map((section) => [section, textFields(SCHEMA.properties?.[section])]),
+  )
   const sink = (SCHEMA.properties?.['sinks']?.anyOf?.[0]?.additionalProperties as Node | undefined)
     ?.anyOf?.[0]
   for (const { if: condition, then } of sink?.allOf ?? []) {
@@ -89,7 +93,7 @@ describe('the chart’s list of secrets', () => {
   })
 
   test('knows every section of the configuration', () => {
-    const known = ['$schema', 'redis', 'sinks', ...PUBLIC_SECTIONS.split(' ')]
+    const known = ['$schema', 'redis', 'server', 'sinks', ...PUBLIC_SECTIONS.split(' ')]
     expect(Object.keys(SCHEMA.properties ?? {}).filter((it) => !known.includes(it))).toEqual([])
   })
 })
@@ -123,7 +127,9 @@ function merge(a: any, b: object): object {
 /** With something at every secret field: of Redis, or of a sink each. Helm names all paths that it refuses together. */
 const REDIS_FIELDS: readonly string[] = LIST.fields['redis'] ?? []
 const SINK_FIELDS = Object.entries(LIST.fields).flatMap(([type, fields]) =>
-  type === 'redis' ? [] : fields.map((field, i) => ({ type, field, name: `${type}-${i}` })),
+  type === 'redis' || type === 'server'
+    ? []
+    : fields.map((field, i) => ({ type, field, name: `${type}-${i}` })),
 )
 const redisWith = (value: unknown) => {
   const fields = REDIS_FIELDS.map((field) => at(field, value))
@@ -148,6 +154,16 @@ test('a literal secret of a sink is refused with its path and the way to a Secre
   )
   expect(said).toContain('${file:/run/secrets/kubeherald/')
   expect(said).not.toContain('literally')
+})
+
+test('a literal token of the API is refused with its path', async () => {
+  const server = (token: string) => ({
+    config: { ...RULES, sinks: { a: { type: 'stdout' } }, server: { tokens: [{ name: 'ci', token }] } },
+    redis: { url: 'redis://redis:6379' },
+  })
+  const said = await refusal(server('literally-this'))
+  expect(pathsIn(said)).toEqual(['config.server.tokens[0].token'])
+  await renderChart(server('${env:API_TOKEN}'))
 })
 
 test.each(['${file:/run/secrets/kubeherald/x}', 'a${env:X}'])(

@@ -72,6 +72,7 @@ const ELSEWHERE: Elsewhere[] = [
     by: 'test/cli/send-test.test.ts',
     as: "'send-test', 'chat'",
   },
+  { page: /^docs\/api\.md/, command: /^curl /, by: 'test/app/api/access.test.ts' },
   // With the chart of this clone, whose page has the same commands.
   {
     command: /^(kubectl|helm|npx kubeherald rbac) /,

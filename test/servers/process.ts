@@ -1,5 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+
+const OUTPUT_MS = 2_000
 
 /** A program that a test started; it dies with the test's process. */
 export interface Program {
@@ -10,7 +13,7 @@ export interface Program {
   ended(): boolean
   /** After its end; null when a signal ended it. */
   exitCode(): number | null
-  /** Sends a signal and waits for its end. */
+  /** Sends a signal and waits for its end, and for the rest of its output. */
   end(signal: NodeJS.Signals): Promise<void>
 }
 
@@ -34,8 +37,11 @@ export function startProgram(command: string, args: readonly string[], options: 
     async end(signal) {
       if (ended()) return
       const gone = once(child, 'exit')
+      const read = once(child, 'close')
       child.kill(signal)
       await gone
+      // What it started may hold its output open.
+      await Promise.race([read, pause(OUTPUT_MS, undefined, { ref: false })])
     },
   }
 }

@@ -111,12 +111,7 @@ export async function eventStoryOf(
 function linesOf(record: HistoryRecord): SinkLine[] {
   const { event: _, sinks, attemptCount, ...rest } = asItem(record)
   const count = Math.max(attemptCount ?? 0, rest.attempts.length)
-  // Recorded with the id of the silence.
-  const silence = rest.limit === 'silence' ? rest.detail : undefined
-  return sinks.map((sink) => ({
-    ...{ sink, ...rest, attemptCount: count },
-    ...(silence !== undefined && { silence }),
-  }))
+  return sinks.map((sink) => ({ sink, ...rest, attemptCount: count }))
 }
 
 function summaryOf({ id, type, apiVersion, kind, namespace, name, event }: EventHeader): EventSummary {

@@ -139,6 +139,7 @@ function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
   return {
     ...{ sink, rule, outcome, atMs, attempts: attemptCount },
     ...(limit !== undefined && { limit }),
+    ...(record.silence !== undefined && { silence: record.silence }),
     ...(reason !== undefined && { reason }),
     ...(why !== undefined && { detail: why }),
     ...(isReplay && { isReplay }),

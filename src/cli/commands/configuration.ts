@@ -18,6 +18,7 @@ export function describeConfiguration(program: Command, exit: Exit): void {
     .command('schema')
     .description('print the JSON Schema of the configuration, for editors')
     .option('--included', 'of files that a configuration includes')
+    .addOption(new Option('--api', 'the OpenAPI document of the HTTP API instead').conflicts('included'))
     .addHelpText('after', SCHEMA_HELP)
     .action(async (options) => exit(await (await import('../schema.ts')).printSchema(options)))
   describeRbac(program, exit)
@@ -39,6 +40,7 @@ Editors with the YAML language server complete and explain by it, when the first
 Examples:
   kubeherald schema > kubeherald.schema.json
   kubeherald schema --included > included.schema.json
+  kubeherald schema --api > openapi.json
 `
 
 function describeShow(program: Command, exit: Exit): void {

@@ -22,7 +22,7 @@ export function parseMatch(texts: readonly string[]): Compiled<SilenceMatch> {
         })
       const value = part.slice(head.length).trim()
       if (value === '') return faulty('has no value', { path: [key], hint: `write ${key}=value` })
-      const fault = setAt(match, key, valueOf(key, value, operator === '!='))
+      const fault = setAt(match, key, patternsOf(key, value, operator === '!='))
       if (fault) return fault
     }
   return compiled(match)
@@ -42,7 +42,7 @@ function partsOf(text: string): string[] {
   return parts.filter((it) => it.trim() !== '')
 }
 
-function valueOf(key: string, text: string, isNegated: boolean): string | string[] {
+function patternsOf(key: string, text: string, isNegated: boolean): string | string[] {
   if (SELECTORS.includes(key)) return text
   const values = alternatives(text).map((it) => (isNegated ? `!${it}` : it))
   return values.length === 1 ? (values[0] as string) : values

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import type { Suppression } from '../../model/limit.ts'
 import { type Silence, type SilenceState, silenceStateAt } from '../../model/silence.ts'
+import type { Transaction } from '../commit/transaction.ts'
 import type { Keys } from '../keys.ts'
 import { evalScript, valuesOf } from '../redis/script.ts'
 
@@ -133,6 +135,18 @@ export async function readSilences(
   const version = (await redis.get(keys.silencesVersion)) ?? ''
   if (version === known) return undefined
   return { version, silences: silencesIn(await redis.hgetall(keys.silences)) }
+}
+
+/** Queues the counts of suppressed events. */
+export function writeSilenceCounts(
+  transaction: Transaction,
+  keys: Keys,
+  suppressed: readonly Suppression[],
+): void {
+  const counts = new Map<string, number>()
+  for (const { silence } of suppressed)
+    if (silence !== undefined) counts.set(silence, (counts.get(silence) ?? 0) + 1)
+  for (const [id, count] of counts) transaction.add('HINCRBY', keys.silenceCounts, id, count)
 }
 
 /** Random, so that a Redis that went back to an older state has another one too. */

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApi } from '../../../src/app/api/api.ts'
 import type { Handlers } from '../../../src/app/api/routes.ts'
@@ -9,6 +11,7 @@ import { createMetrics } from '../../../src/observe/metrics.ts'
 import { type AccessSettings, type Asking, createAccess } from '../../../src/observe/server/access.ts'
 import { startServer } from '../../../src/observe/server/http.ts'
 import { createSite } from '../../../src/observe/server/site.ts'
+import { commandsIn } from '../../docs/shell.ts'
 import { waitFor } from '../../wait-for.ts'
 import { type ApiBed, bearer, startApiBed, TOKENS, WITH_TOKENS } from './bed.ts'
 
@@ -373,3 +376,26 @@ test('a caller has 64 requests at the same time, and probes do not wait for them
   expect((await Promise.all(all)).every(({ status }) => status === 500)).toBe(true)
   await server.close()
 })
+
+const run = promisify(execFile)
+
+test.each(commandsIn('docs/api.md').map(({ place, text }) => [place, text]))(
+  'the example at %s works',
+  async (_, command) => {
+    const { items } = await bed.get('/api/v1/history', READER.headers)
+    const env = { ...process.env, URL: bed.url, TOKEN: TOKENS.actor, ID: items[0].event.id }
+    const isStream = command.includes('/stream')
+    const begin = run('bash', ['-c', command.replace('curl ', isStream ? 'curl --max-time 1 ' : 'curl ')], {
+      env,
+    })
+    // A stream does not end: curl ends it with 28.
+    const { stdout, code } = (await begin.catch((error: { code: number; stdout: string }) => error)) as {
+      stdout: string
+      code?: number
+    }
+    expect([code ?? 0, stdout]).toEqual([
+      isStream ? 28 : 0,
+      expect.stringMatching(isStream ? /^retry: / : /^[[{]/),
+    ])
+  },
+)

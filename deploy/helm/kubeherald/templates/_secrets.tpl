@@ -11,7 +11,8 @@
 {{- include "kubeherald.findSecrets" (merge (dict "value" (omit $sink "messages" "labels") "path" (printf "config.sinks.%s" $name) "fields" $fields "byName" true) $start) }}
 {{- end }}
 {{- include "kubeherald.findSecrets" (merge (dict "value" (dict "redis" $config.redis) "path" "config" "fields" $list.fields.redis "section" "redis" "byName" true) $start) }}
-{{- $rest := dict "config" (omit $config "sinks" "redis" "tests") "redis.url" .Values.redis.url "extraArgs" .Values.extraArgs }}
+{{- include "kubeherald.findSecrets" (merge (dict "value" (dict "server" $config.server) "path" "config" "fields" $list.fields.server "section" "server") $start) }}
+{{- $rest := dict "config" (omit $config "sinks" "redis" "server" "tests") "redis.url" .Values.redis.url "extraArgs" .Values.extraArgs }}
 {{- if regexMatch $scan.texts (toRawJson $rest) }}
 {{- range $path, $value := $rest }}
 {{- include "kubeherald.findSecrets" (merge (dict "value" (dict "" $value) "path" $path) $start) }}

@@ -57,6 +57,7 @@ export const HistoryRecord = z
       .meta({ description: 'The first line of the message, in the markup of the sink.' }),
     note: z.string().optional().meta({ description: 'Delivered in an unusual way, such as `truncated`.' }),
     limit: z.string().optional().meta({ description: 'What suppressed it.' }),
+    silence: z.string().optional().meta({ description: 'The id of the silence that suppressed it.' }),
     notice: Notice.optional(),
     isReplay: z
       .literal(true)

@@ -43,6 +43,7 @@ export const StoryOutcome = z.strictObject({
   atMs: Ms,
   attempts: Count,
   limit: z.string().optional(),
+  silence: z.string().optional(),
   reason: z.string().optional(),
   detail: z.string().optional(),
   deadLetterId: z.string().optional(),
