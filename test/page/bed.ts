@@ -88,7 +88,7 @@ export async function startPageBed(): Promise<PageBed> {
   })
   if (program.ended()) throw new Error(program.output())
   const headers = { authorization: `Bearer ${TOKENS.ops}` }
-  const api = async (path: string) => {
+  const api = async (path: string): Promise<any> => {
     const response = await fetch(`${url}/api/v1${path}`, { headers })
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     return response.json()
