@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { missingForPods } from './deploy/missing-for-pods.ts'
+import { findChromium } from './servers/chromium.ts'
 import { hasDeployTools } from './servers/deploy-tools.ts'
 import { missingForExim } from './servers/exim.ts'
 import { missingForKafka } from './servers/kafka.ts'
@@ -47,6 +48,10 @@ export const needySuites = (): NeedySuites[] => [
     files: ['test/sinks/email/real-server.test.ts'],
     missing:
       missingForExim() && `what needs the mail server Exim; there is no ${missingForExim()} on this machine`,
+  },
+  {
+    files: ['test/page/browser.test.ts'],
+    missing: findChromium() ? undefined : 'what needs a browser; there is no Chromium on this machine',
   },
   {
     files: ['test/prometheus/**', 'test/cluster/dashboard.test.ts'],

@@ -69,7 +69,7 @@ function digestOfSources(): string {
       : ['']
     for (const name of names) {
       const file = join(path, name)
-      if (!/\.(ts|mjs|json|yaml)$/.test(file) || file.includes('node_modules')) continue
+      if (!/\.(tsx?|mjs|json|yaml|css|html)$/.test(file) || file.includes('node_modules')) continue
       digest.update(`${source}/${name}\n`).update(readFileSync(file))
     }
   }

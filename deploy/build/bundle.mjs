@@ -1,12 +1,13 @@
 // npm run build [-- FOLDER --without-types]: what ships, in dist or in the folder that is named. Tree-shaken and split, so that a process loads only what its configuration needs.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { licencesOf } from './licences.mjs'
 import { MALLOC, NODE_FLAGS } from './node-flags.mjs'
 import { onDemand, requiresOnDemand } from './on-demand.mjs'
+import { buildPage } from './page.mjs'
 import {
   builtinsByName,
   builtinsByRequire,
@@ -121,6 +122,12 @@ const library = await build({
   plugins: [onDemand(ROOT, ON_DEMAND), builtinsByRequire, ...CLUSTER_PLUGINS, builtinsByName],
 })
 
+const page = await buildPage(ROOT)
+for (const [path, body] of page.files) {
+  mkdirSync(dirname(`${OUT}/page${path}`), { recursive: true })
+  writeFileSync(`${OUT}/page${path}`, body)
+}
+
 const main = readFileSync(`${OUT}/main.js`, 'utf8')
 const environment = Object.entries(MALLOC).map(([name, value]) => `${name}=${value}`)
 const shebang = ['#!/usr/bin/env -S', ...environment, 'node', ...NODE_FLAGS].join(' ')
@@ -129,7 +136,7 @@ chmodSync(`${OUT}/main.js`, 0o755)
 cpSync('src/rules/sets', `${OUT}/rule-sets`, { recursive: true, filter: (file) => !/\.(md|ts)$/.test(file) })
 writeFileSync(
   `${OUT}/THIRD_PARTY_LICENSES.txt`,
-  licencesOf({ ...program.metafile.inputs, ...library.metafile.inputs }, ROOT),
+  licencesOf({ ...program.metafile.inputs, ...library.metafile.inputs, ...page.inputs }, ROOT),
 )
 
 for (const [name, ...args] of [['kubeherald'], ['kubeherald-included', '--included']]) {

@@ -1,5 +1,5 @@
 // Brings a bare machine (Node 20 or newer, npm) to where kubeherald runs: dependencies, Node 24, redis-server, and for
-// the tests kube-apiserver, etcd, Kafka, kcat, Prometheus and Exim. Without dependencies of its own. Silent when there is nothing to do.
+// the tests kube-apiserver, etcd, Kafka, kcat, Prometheus, Exim and Chromium. Without dependencies of its own. Silent when there is nothing to do.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -62,6 +62,7 @@ async function installPrograms({ tests }) {
   if (!tests) return
   await preparePrometheus({ say, missingSuites: missingSuites() })
   await prepareExim({ say, missingSuites: missingSuites() })
+  await prepareChromium()
   await prepareKafka()
 }
 
@@ -121,6 +122,16 @@ async function prepareSite({ isNeeded }) {
     if (isNeeded) throw new SetupError(error.message)
     say(`${error.message} Suites that need it ${missingSuites()}`)
   })
+}
+
+const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome']
+
+/** A browser for the tests of the page. */
+async function prepareChromium() {
+  const isThere = () => process.env.CHROMIUM || BROWSERS.some(findProgram)
+  if (isThere()) return
+  await installPackages({ apt: ['chromium'], brew: ['chromium'] }).catch(sayFailure)
+  if (!isThere()) say(`there is no Chromium on this machine. Suites that need it ${missingSuites()}`)
 }
 
 /** What runs Kafka, what fetches it, and an independent reader of what the tests write to it. */

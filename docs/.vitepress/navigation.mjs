@@ -60,6 +60,7 @@ export const SIDEBAR = [
     page('kustomize', 'deploy/kustomize/'),
     page('Image and Compose', 'deploy/image/'),
     page('Operating', 'operating'),
+    page('The page', 'page'),
     page('Security', 'security'),
     page('Changelog', 'changelog'),
   ]),

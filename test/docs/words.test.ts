@@ -17,7 +17,7 @@ const LEFT: Readonly<Record<string, number>> = {
 }
 
 const ROOT = new URL('../../', import.meta.url).pathname
-const FILES = ['src/**/*.{ts,md}', 'sinks/**/*.{ts,md}', 'docs/**/*.md', '*.md']
+const FILES = ['src/**/*.{ts,tsx,md}', 'sinks/**/*.{ts,md}', 'docs/**/*.md', '*.md']
 const pattern = new RegExp(`\\b(?:${AVOIDED.join('|').replaceAll(' ', '\\s+')})\\b`, 'g')
 
 test('no folder uses more of the words to avoid than it did', () => {

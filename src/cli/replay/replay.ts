@@ -1,3 +1,4 @@
+import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import type { Delivery } from '../../model/delivery.ts'
 import { sinkBytes } from '../../store/bounds/queue-bounds.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
@@ -6,7 +7,6 @@ import { enqueueAgain, noRoomFor } from '../../store/lanes/enqueue-again.ts'
 import { readReportsWithRules } from '../../store/process-reports.ts'
 import { readSalt } from '../../store/redis/layout.ts'
 import { replayOf } from '../dry-run/backtest.ts'
-import { createDryRun } from '../dry-run/dry-run.ts'
 import { invocation } from '../environment.ts'
 import {
   type DryConfiguration,

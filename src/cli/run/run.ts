@@ -254,9 +254,15 @@ function describeStart(begun: Begun): string {
     `  config   ${configLine(begun)}`,
     `  cluster  ${demo ? DEMO[demo] : real}`,
     `  redis    ${store}`,
+    ...(app.url ? [`  page     ${pageAddress(app.url)}`] : []),
     `  http     ${http}`,
   ]
   return `kubeherald ${version}\n${lines.join('\n')}\n`
+}
+
+/** Where a browser on this machine finds the page: a server on all addresses has the one of loopback, too. */
+function pageAddress(url: string): string {
+  return `${url.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:)/, '//127.0.0.1')}/`
 }
 
 const DEMO = {

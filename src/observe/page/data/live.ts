@@ -1,0 +1,122 @@
+import { signal } from '@preact/signals'
+import { withQuery } from '../links.ts'
+import { RequestError, request } from './request.ts'
+import { createRing } from './ring.ts'
+import { type SseMessage, sseReader } from './sse.ts'
+
+/** How many records are kept for the list. */
+const KEPT = 5_000
+/** More in one frame cost the time in which the page answers: of these the newest are shown, and the others are counted. */
+const MOST_PER_FRAME = 1_000
+const RECONNECT_MS = 1_000
+const MOST_RECONNECT_MS = 15_000
+
+export interface LiveState {
+  phase: 'connecting' | 'open' | 'broken'
+  error?: RequestError
+  /** Records that came, and those of them that were not shown because there were too many at a time. */
+  received: number
+  skipped: number
+  /** Records that the server left out: the reader was too slow, or the position is not kept any more. */
+  missed: number
+}
+
+/** A line of the list: a record, or a gap between records. */
+export type LiveLine<R> = { key: number; record: R } | { key: number; gap: string }
+
+/** Reads the stream of records while it is open, in batches of one frame. `version` changes with each batch. */
+export function openLive<R>(query: Record<string, string | undefined>) {
+  const lines = createRing<LiveLine<R>>(KEPT)
+  const state = signal<LiveState>({ phase: 'connecting', received: 0, skipped: 0, missed: 0 })
+  const version = signal(0)
+  const stopped = new AbortController()
+  let waiting: SseMessage[] = []
+  let [key, frame, skipped, lastId] = [0, 0, 0, undefined as string | undefined]
+
+  function take(messages: SseMessage[]): void {
+    for (const { id } of messages) if (id !== undefined) lastId = id
+    waiting.push(...messages)
+    // A page in the background has no frames.
+    if (waiting.length > KEPT) {
+      skipped += waiting.length - KEPT
+      waiting = waiting.slice(-KEPT)
+    }
+    if (!frame) frame = requestAnimationFrame(show)
+  }
+
+  function show(): void {
+    frame = 0
+    const batch = waiting.slice(-MOST_PER_FRAME)
+    const left = skipped + waiting.length - batch.length
+    waiting = []
+    skipped = 0
+    let [received, missed] = [left, 0]
+    for (const { event, data } of batch) {
+      const value = parsed(data)
+      if (event === 'gap') {
+        missed += Number((value as { skipped?: number } | undefined)?.skipped ?? 0)
+        lines.push({ key: key++, gap: data })
+      } else if (event === 'record' && value !== undefined) {
+        received++
+        lines.push({ key: key++, record: value as R })
+      }
+    }
+    const before = state.peek()
+    state.value = {
+      phase: 'open',
+      received: before.received + received,
+      skipped: before.skipped + left,
+      missed: before.missed + missed,
+    }
+    version.value++
+  }
+
+  async function read(): Promise<void> {
+    const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
+    const { body } = await request(withQuery('/stream', query), { headers, signal: stopped.signal })
+    const { error: _, ...rest } = state.peek()
+    state.value = { ...rest, phase: 'open' }
+    if (!body) return
+    const messagesOf = sseReader()
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      take(messagesOf(value))
+    }
+  }
+
+  async function follow(): Promise<void> {
+    for (let failures = 0; !stopped.signal.aborted; ) {
+      const beganMs = Date.now()
+      const error = await read().catch((error) =>
+        error instanceof RequestError ? error : new RequestError(0, 'the connection ended', String(error)),
+      )
+      if (stopped.signal.aborted) return
+      failures = Date.now() - beganMs > MOST_RECONNECT_MS ? 1 : failures + 1
+      state.value = { ...state.peek(), phase: 'broken', ...(error && { error }) }
+      if (error && [400, 401, 403, 404].includes(error.status)) return
+      const pauseMs = Math.min(MOST_RECONNECT_MS, RECONNECT_MS * 2 ** (failures - 1))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+
+  void follow()
+  return {
+    lines,
+    state,
+    version,
+    close() {
+      stopped.abort()
+      cancelAnimationFrame(frame)
+    },
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

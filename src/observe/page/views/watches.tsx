@@ -1,0 +1,86 @@
+import type { Watch, Watches } from '../data/contract.ts'
+import { useResource } from '../data/resource.ts'
+import { Mark, type Status } from '../parts/mark.tsx'
+import { Empty, Heading, Loaded } from '../parts/states.tsx'
+import { Table } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
+import { Time } from '../parts/time.tsx'
+import { count, duration, inOneLine } from '../shown.ts'
+
+const EVERY_MS = 3_000
+
+const PHASES: Record<Watch['phase'], [Status, string]> = {
+  failing: ['bad', 'failing'],
+  stopped: ['bad', 'stopped'],
+  'waiting-for-kind': ['warn', 'the cluster does not have this kind'],
+  reconnecting: ['warn', 'reconnecting'],
+  resolving: ['wait', 'asks which kinds there are'],
+  listing: ['wait', 'listing'],
+  standby: ['off', 'standby: another process works on it'],
+  watching: ['good', 'watching'],
+}
+
+/** Each watch: its phase, position, and how far it is behind. */
+export function WatchesView() {
+  const watches = useResource<Watches>('/watches', EVERY_MS)
+  return (
+    <>
+      <Heading title="Watches" note="observed = unmatched + dropped + matched + limited" />
+      <Loaded from={watches}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title="Nothing is watched.">
+              No process that watches has reported: see whether one runs, and "watch" in the configuration.
+            </Empty>
+          ) : (
+            <WatchTable items={items} />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+function statusOf({ phase, behindMs }: Watch): [Status, string] {
+  const [status, text] = PHASES[phase]
+  return status === 'good' && behindMs ? ['warn', 'behind'] : [status, text]
+}
+
+function WatchTable({ items }: { items: readonly Watch[] }) {
+  const order: Status[] = ['bad', 'warn', 'wait', 'good', 'off', 'held']
+  const sorted = items.toSorted((a, b) => order.indexOf(statusOf(a)[0]) - order.indexOf(statusOf(b)[0]))
+  return (
+    <Table
+      label="Watches"
+      rows={sorted}
+      rowKey={(it) => it.key}
+      rowClass={(it) => statusOf(it)[0]}
+      columns={[
+        { title: 'Watch', cell: (it) => <b>{inOneLine(it.title)}</b> },
+        {
+          title: 'Phase',
+          cell: (it) => {
+            const [status, text] = statusOf(it)
+            return <Mark status={status}>{text}</Mark>
+          },
+        },
+        { title: 'Behind', isNumber: true, cell: (it) => (it.behindMs ? duration(it.behindMs) : '–') },
+        { title: 'Position', isNumber: true, cell: (it) => <code>{it.resourceVersion ?? 'none yet'}</code> },
+        { title: 'Last contact', cell: (it) => <Time at={it.lastContactMs} /> },
+        { title: 'Observed', isNumber: true, cell: (it) => count(it.counts.observed) },
+        { title: 'Unmatched', isNumber: true, cell: (it) => count(it.counts.unmatched) },
+        { title: 'Dropped', isNumber: true, cell: (it) => count(it.counts.dropped) },
+        { title: 'Matched', isNumber: true, cell: (it) => count(it.counts.matched) },
+        { title: 'Limited', isNumber: true, cell: (it) => count(it.counts.limited) },
+        { title: 'Process', cell: (it) => inOneLine(it.process ?? '–', 40) },
+      ]}
+      below={(it) =>
+        it.lastError && statusOf(it)[0] !== 'good' ? (
+          <p class="why">
+            <span class="label">last error</span> <Text of={it.lastError} />
+          </p>
+        ) : null
+      }
+    />
+  )
+}

@@ -1,0 +1,271 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { startBrowser } from '../servers/chromium.ts'
+import { waitFor } from '../wait-for.ts'
+import { deployment, hostile, type PageBed, startPageBed, TOKENS, warning } from './bed.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const WIDE = { width: 1280, height: 800 }
+const PHONE = { width: 390, height: 844 }
+/** What depends on colours and widths; the structure is the same. */
+const OF_COLOURS_AND_SIZES = ['color-contrast', 'target-size', 'scrollable-region-focusable', 'list', 'label']
+
+let bed: PageBed
+let browser: Browser
+let page: Page
+/** What no text may cause: dialogs, errors, violations of the policy, requests to other servers. */
+const incidents: string[] = []
+
+beforeAll(async () => {
+  bed = await startPageBed()
+  browser = await startBrowser()
+  page = await openPage(TOKENS.ops)
+  bed.store.put(deployment('shop/web:1.42'))
+  bed.store.put(warning('BackOff', 'Back-off restarting failed container web in pod web-1'))
+  bed.store.put(warning('Unhealthy', 'Readiness probe failed: 503'))
+  bed.store.put(hostile(1))
+  await recorded(({ outcome, rule }) => outcome === 'delivered' && rule === 'settings')
+  bed.store.put(warning('BackOff', 'Back-off restarting failed container web in pod web-1', 2))
+  bed.store.put(hostile(2))
+  await recorded(({ outcome }) => outcome === 'suppressed')
+  await recorded(({ outcome, rule }) => outcome === 'dead' && rule === 'probes')
+  await waitFor(async () => (await sink('bus')).lastError !== undefined, { what: 'the failure of bus' })
+}, 240_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await bed?.[Symbol.asyncDispose]()
+})
+
+afterEach(() => {
+  expect(incidents).toEqual([])
+})
+
+async function openPage(token?: string): Promise<Page> {
+  const context = await browser.newContext({ viewport: WIDE, locale: 'en-GB', timezoneId: 'UTC' })
+  if (token) await context.addInitScript(`sessionStorage.setItem('kubeherald-token', '${token}')`)
+  const opened = await context.newPage()
+  opened.setDefaultTimeout(20_000)
+  opened.on('dialog', (dialog) => {
+    incidents.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  opened.on('pageerror', (error) => incidents.push(`error: ${error.stack}`))
+  opened.on('console', (message) => {
+    // A refused token is asked for again.
+    if (message.type() === 'error' && !message.text().includes('401')) incidents.push(message.text())
+  })
+  opened.on('request', (request) => {
+    if (!request.url().startsWith(bed.url) && !request.url().startsWith('data:,'))
+      incidents.push(request.url())
+  })
+  return opened
+}
+
+async function recorded(isWanted: (record: any) => boolean): Promise<void> {
+  await waitFor(async () => (await bed.api('/history')).items.some(isWanted), {
+    what: `a record: ${isWanted}`,
+  })
+}
+
+async function sink(name: string): Promise<any> {
+  return (await bed.api('/sinks')).items.find((it: any) => it.name === name)
+}
+
+const row = (table: string, text: string) =>
+  page.getByRole('table', { name: table }).locator('tbody', { hasText: text })
+
+test('acceptance 1: what happens now', async () => {
+  await page.goto(bed.url)
+  await expectText(page.getByRole('region', { name: 'Troubles' }), 'bus')
+  await expectText(page.getByRole('link', { name: /^Dead letters 2/ }), '2')
+  await expectText(page.locator('.records'), 'suppressed by throttle')
+})
+
+test('acceptance 1: what happened to shop/web, and who was notified with which text', async () => {
+  await page.goto(bed.url)
+  await page.keyboard.press('/')
+  await page.keyboard.type('shop/web')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/objects/Deployment/shop/web')
+  expect(await page.title()).toBe('Deployment shop/web · kubeherald')
+  const newest = page.locator('.story > details').first()
+  await expectText(newest.locator('.sink-line', { hasText: 'oncall' }), 'delivered')
+  await expectText(newest.locator('.sink-line', { hasText: 'bus' }), 'waiting')
+  const title = await newest.locator('.sink-line', { hasText: 'oncall' }).locator('.stored b').innerText()
+  expect(bed.oncall.requests.map((it) => it.body).join()).toContain(title)
+  await expectText(newest.locator('.diff').last(), 'shop/web:1.42')
+  await expectText(newest.locator('.waterfall').first(), 'attempt 1')
+  await expectText(newest.locator('.rule-tree'), 'rollouts matched then')
+})
+
+test('acceptance 1: why an Event did not reach oncall: a limit held it back, or no rule matched', async () => {
+  await page.goto(`${bed.url}/?q=web-1`)
+  await page.locator('[data-results] a').first().click()
+  await expectText(page.locator('[open] .sink-line', { hasText: 'oncall' }), 'suppressed by throttle')
+  await page.locator('summary', { hasText: 'Unhealthy' }).click()
+  const unhealthy = page.locator('details', { has: page.locator('summary', { hasText: 'Unhealthy' }) })
+  const line = unhealthy.locator('.sink-line', { hasText: 'oncall' })
+  await expectText(line, 'not matched')
+  await expectText(line, 'reason BackOff; seen: Unhealthy')
+})
+
+test('acceptance 1: which sink is behind, since when, and why', async () => {
+  await page.goto(bed.url)
+  await page.getByRole('navigation').getByRole('link', { name: 'Sinks' }).click()
+  const bus = row('Sinks', 'bus')
+  await expectText(bus, 'failing')
+  await expectText(bus, 'ago')
+  await expectText(bus, 'nobody listens')
+  await bus.getByRole('link', { name: 'bus' }).click()
+  await expectText(row('Lanes', 'bus'), '1')
+})
+
+test('acceptance 1: what is among the dead letters, and to send it again', async () => {
+  await page.goto(bed.url)
+  await page.getByRole('navigation').getByRole('link', { name: 'Dead letters' }).click()
+  await expectText(row('Groups', 'pager'), '2')
+  bed.pager.answer(() => ({ status: 200 }))
+  const before = bed.pager.requests.length
+  await row('Groups', 'pager').getByRole('button', { name: 'Retry' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send them again' }).click()
+  await expectText(page.locator('main'), 'There are no dead letters')
+  await waitFor(() => bed.pager.requests.length === before + 2, { what: 'both again' })
+  expect(bed.pager.requests.slice(before).map((it) => it.status)).toEqual([200, 200])
+})
+
+test('acceptance 1: whether the ledger balances', async () => {
+  await page.goto(bed.url)
+  await page.getByRole('navigation').getByRole('link', { name: 'Ledger' }).click()
+  await expectText(page.locator('main'), 'The ledger balances.')
+  const { sums } = await bed.api('/ledger')
+  await expectText(page.getByRole('region', { name: 'Sum of all sinks' }), `${sums.sinks.enqueued} enqueued`)
+})
+
+test('the live view shows a change as it happens, and waits while it is paused', async () => {
+  await page.goto(`${bed.url}/live?rule=rollouts`)
+  await expectText(page.getByRole('status').first(), 'live')
+  bed.store.put(deployment('shop/web:1.43'))
+  await expectText(page.getByRole('region', { name: 'Live records' }), 'Deployment shop/web')
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await expectText(page.locator('.live-state'), 'paused')
+})
+
+test('a hostile object is text everywhere', async () => {
+  const { items } = await bed.api('/objects/ConfigMap/shop/hostile/events')
+  for (const path of [
+    '/',
+    '/objects/ConfigMap/shop/hostile',
+    `/events/${encodeURIComponent(items[0].id)}`,
+    '/live',
+  ]) {
+    await page.goto(bed.url + path)
+    if (path === '/live') bed.store.put(hostile(3))
+    await expectText(page.locator('main'), 'alert(1)')
+    await expectText(page.locator('main .code').first(), 'U+202E')
+  }
+  await page.goto(`${bed.url}/objects/ConfigMap/shop/hostile`)
+  await expectText(page.locator('.side'), '28 more')
+  expect(await page.locator('main img, main script, a[href^="javascript"]').count()).toBe(0)
+  // Not ten thousand labels, and no megabyte.
+  expect((await page.locator('main').innerText()).length).toBeLessThan(50_000)
+  expect(await page.locator('main *').count()).toBeLessThan(1_500)
+})
+
+test('without a token the page asks for one; with the role read nothing can be changed', async () => {
+  const reader = await openPage()
+  await reader.goto(`${bed.url}/silences`)
+  await reader.getByLabel('Token').fill('a-wrong-token-0123456789')
+  await reader.keyboard.press('Enter')
+  await expectText(reader.getByRole('alert'), 'does not accept')
+  await reader.getByLabel('Token').fill(TOKENS.reader)
+  await reader.keyboard.press('Enter')
+  await expectText(reader.locator('main'), 'role "act"')
+  expect(await reader.getByRole('button', { name: 'Silence' }).count()).toBe(0)
+  expect(reader.url()).not.toContain('token')
+  await reader.context().close()
+})
+
+test('a silence is added and ended', async () => {
+  await page.goto(`${bed.url}/silences`)
+  await page.getByLabel('namespace').fill('shop')
+  await page.getByLabel('why').fill('roll-out of 1.44')
+  await page.getByRole('button', { name: 'Silence' }).click()
+  await expectText(row('Silences', 'shop'), 'roll-out of 1.44')
+  await row('Silences', 'shop').getByRole('button', { name: 'End now' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click()
+  await waitFor(async () => (await bed.api('/overview')).silences === 0, { what: 'the end of the silence' })
+})
+
+test('an object that nobody knows: since when the history goes back, and what is watched', async () => {
+  await page.goto(`${bed.url}/objects/Deployment/shop/gone`)
+  await expectText(page.locator('.empty'), 'The history goes back to')
+  await expectText(page.locator('.empty'), 'deployments.apps')
+})
+
+test('the keyboard alone reaches an explanation', async () => {
+  await page.goto(bed.url)
+  await page.locator('h1').waitFor()
+  await page.keyboard.press('Tab')
+  expect(await focused()).toBe('Skip to the content')
+  await page.keyboard.press('/')
+  await page.keyboard.type('web')
+  await page.locator('[data-results] a').first().waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/objects/**')
+  await page.locator('summary').nth(1).waitFor()
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY')
+})
+
+test('axe finds nothing in any view, in light and wide, dark and on a phone', async () => {
+  const { items } = await bed.api('/objects/Deployment/shop/web/events')
+  const views = [
+    ...[
+      '/',
+      '/?q=web',
+      '/?q=nothing-at-all',
+      '/objects/Deployment/shop/web',
+      '/live',
+      '/sinks',
+      '/sinks/bus',
+    ],
+    ...['/dead-letters', '/rules?rule=rollouts', '/watches', '/silences', '/ledger'],
+    `/events/${encodeURIComponent(items[0].id)}`,
+  ]
+  for (const path of views) {
+    await page.goto(bed.url + path)
+    await page.locator('h1').waitFor()
+    await waitFor(async () => (await page.locator('.loading').count()) === 0, { what: `all of ${path}` })
+    await page.evaluate(AXE)
+    expect(await violations(), path).toEqual([])
+    await page.setViewportSize(PHONE)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await violations(OF_COLOURS_AND_SIZES), `${path}, dark, on a phone`).toEqual([])
+    const width = await page.evaluate('document.documentElement.scrollWidth')
+    expect(width, `${path} is wider than the screen`).toBeLessThanOrEqual(PHONE.width)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize(WIDE)
+  }
+}, 240_000)
+
+async function violations(runOnly?: readonly string[]): Promise<string[]> {
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(runOnly && { runOnly }) })
+  const found = (await page.evaluate(`axe.run(document, ${options})`)) as {
+    violations: { id: string; nodes: { html: string; failureSummary: string }[] }[]
+  }
+  return found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)} ${nodes[0]?.failureSummary}`,
+  )
+}
+
+async function focused(): Promise<string> {
+  return String(await page.evaluate('document.activeElement.textContent'))
+}
+
+async function expectText(locator: ReturnType<Page['locator']>, text: string): Promise<void> {
+  await locator.filter({ hasText: text }).first().waitFor()
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest'
+import { createRing } from '../../src/observe/page/data/ring.ts'
+import { noteSamples, ratesOf, samplesOf } from '../../src/observe/page/data/samples.ts'
+import { sseReader } from '../../src/observe/page/data/sse.ts'
+import { eventLink, isEventId, objectLink, withQuery } from '../../src/observe/page/links.ts'
+import { duration, inOneLine, pieces, relative, webLink } from '../../src/observe/page/shown.ts'
+
+describe('text of others', () => {
+  test('characters that are not seen or turn the text are shown by their codes', () => {
+    const { pieces: parts, cut } = pieces('a\u202egpj.exe\u0000\u200b\n', 100)
+    expect(parts).toEqual([
+      { text: 'a' },
+      { code: 'U+202E' },
+      { text: 'gpj.exe' },
+      { code: 'U+0000' },
+      { code: 'U+200B' },
+      { text: '\n' },
+    ])
+    expect(cut).toBe(0)
+  })
+
+  test('a megabyte is cut, and no character in two', () => {
+    const { pieces: parts, cut } = pieces('x'.repeat(99) + '😀'.repeat(500_000), 100)
+    expect(parts).toEqual([{ text: `${'x'.repeat(99)}\ufffd` }])
+    expect(cut).toBe(1_000_000 - 1)
+  })
+
+  test('markup stays as it is written, also in titles', () => {
+    expect(inOneLine('<script>\n\u2066x')).toBe('<script> ‹U+2066›x')
+  })
+
+  test.each([
+    ['https://example.com/a?b=c', true],
+    ['http://example.com', true],
+    ['javascript:alert(1)', false],
+    [' javascript:alert(1)//https://example.com', false],
+    ['data:text/html,<script>', false],
+    ['https://', false],
+    ['https://a b', false],
+  ])('%s is a link: %s', (text, isLink) => {
+    expect(webLink(text) !== undefined).toBe(isLink)
+  })
+})
+
+test('times are short, in the past and in the future', () => {
+  expect([500, 3_000, 90_000, 600_000, 7.2e6, 3 * 86_400_000].map((ms) => relative(0, ms))).toEqual([
+    'now',
+    '3 s ago',
+    '90 s ago',
+    '10 min ago',
+    '2 h ago',
+    '3 d ago',
+  ])
+  expect(relative(3_600_000, 0)).toBe('in 60 min')
+  expect([0.4, 12, 1_234, 61_000].map(duration)).toEqual(['0 ms', '12 ms', '1.2 s', '61 s'])
+})
+
+test('addresses encode each part', () => {
+  expect(objectLink({ kind: 'Pod', namespace: 'shop', name: 'a/../b?' })).toBe(
+    '/objects/Pod/shop/a%2F..%2Fb%3F',
+  )
+  expect(objectLink({ kind: 'Node', name: 'n1' })).toBe('/objects/Node/_/n1')
+  expect(eventLink('demo/uid/1/ADDED')).toBe('/events/demo%2Fuid%2F1%2FADDED')
+  expect(withQuery('/history', { sink: 'a&b', rule: undefined })).toBe('/history?sink=a%26b')
+  expect([isEventId('demo/uid/1/ADDED'), isEventId('deploy/shop/web')]).toEqual([true, false])
+})
+
+describe('server-sent events', () => {
+  test('messages come out of pieces of any size, without comments', () => {
+    const text = ': hello\n\nevent: record\nid: 1-0\ndata: {"a":1}\n\ndata: x\ndata: y\n\n'
+    for (let size = 1; size < text.length; size += 3) {
+      const read = sseReader()
+      const messages = Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
+        read(text.slice(i * size, (i + 1) * size)),
+      ).flat()
+      expect(messages).toEqual([
+        { event: 'record', id: '1-0', data: '{"a":1}' },
+        { event: 'message', id: undefined, data: 'x\ny' },
+      ])
+    }
+  })
+
+  test('what never ends is not kept', () => {
+    const read = sseReader()
+    for (let i = 0; i < 50; i++) read('x'.repeat(100_000))
+    expect(read('\n\nevent: record\ndata: 1\n\n').at(-1)).toEqual({
+      event: 'record',
+      id: undefined,
+      data: '1',
+    })
+  })
+})
+
+test('a ring keeps the newest', () => {
+  const ring = createRing<number>(3)
+  for (const it of [1, 2, 3, 4]) ring.push(it)
+  expect([0, 1, 2, 3].map((it) => ring.newest(it))).toEqual([4, 3, 2, undefined])
+  expect(ring.length).toBe(3)
+  ring.clear()
+  expect([ring.length, ring.newest(0)]).toEqual([0, undefined])
+})
+
+test('rates are measured over ten seconds, and a counter that began again is no negative rate', () => {
+  const at = (atMs: number, delivered: number) =>
+    noteSamples([{ name: 'oncall', enqueued: delivered, delivered, pending: 0 }], atMs)
+  for (const [atMs, delivered] of [
+    [0, 0],
+    [2_000, 100],
+    [12_000, 1_100],
+    [14_000, 0],
+  ] as const)
+    at(atMs, delivered)
+  expect(ratesOf(samplesOf('oncall')).map((it) => it.delivered)).toEqual([50, 100, 0])
+})
