@@ -28,6 +28,7 @@ import { startNotifier } from './notify/notifier.ts'
 import { startPipeline } from './pipeline.ts'
 import { boundsOf, disconnect, openConnections, startRedisUpkeep } from './redis.ts'
 import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
+import { followSilences } from './silences.ts'
 import { sinkContexts } from './sink-set/contexts.ts'
 import { createSinkSet } from './sink-set/set.ts'
 import { createRuleErrors, STARTING, startStatusReporting } from './status-reporting.ts'
@@ -146,10 +147,15 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     log,
   })
 
-  const enrichment = role === 'deliver' || !client ? undefined : startEnrichment({ ...common, client })
+  const watchClient = role === 'deliver' ? undefined : client
+  const enrichment = watchClient && startEnrichment({ ...common, client: watchClient })
   opened.defer(() => enrichment?.close())
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 
+  // Before the first commit.
+  const silences =
+    watchClient && (await followSilences({ ...common, redis: connections.report, signal: options.signal }))
+  opened.defer(() => silences?.close())
   let deadLetterBounds: DeadLetterBounds | undefined
   const { watches, lanes, logs, history, limits } = startPipeline({
     ...{
@@ -173,15 +179,13 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     },
     trace: tracing?.commit,
     traceAttempt: tracing?.attempt,
+    silences: () => silences?.current(),
     onDrained: (sink) => void letGo(applyParts, sink),
     onGivenUp: (bytes) => deadLetterBounds?.added(bytes),
-    watch:
-      role === 'deliver' || !client
-        ? undefined
-        : {
-            ...{ ...common, config, client, cluster, namespace: options.namespace },
-            redis: { store: storeOf(salt), silentMs },
-          },
+    watch: watchClient && {
+      ...{ ...common, config, client: watchClient, cluster, namespace: options.namespace },
+      redis: { store: storeOf(salt), silentMs },
+    },
   })
 
   const archive = deadLetterArchive({ snapshots, load: builtInSinks.file, contextOf, lanes })
@@ -251,6 +255,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
         notifier.close(),
         watches?.close(),
         limits?.close(),
+        silences?.close(),
         removedState?.close(),
         enrichment?.close(),
       ])

@@ -9,9 +9,13 @@ import {
   type Limits,
   NO_RULE_COUNTS,
   type RuleCounts,
+  type Suppression,
 } from '../model/limit.ts'
+import type { Silences } from '../model/silence.ts'
 import type { ChangeTrace, PipelineTracer } from '../observe/trace.ts'
 import type { MatchResult } from '../rules/compile.ts'
+import { silencedBy } from '../rules/limits/limit-transaction.ts'
+import { splitSilenced } from '../rules/limits/silenced.ts'
 
 /** The stages of an evaluation. */
 export interface EvaluationStages {
@@ -19,6 +23,8 @@ export interface EvaluationStages {
   normalise(source: Source, transition: Transition): ClusterEvent
   match(event: ClusterEvent): MatchResult
   limits: Limits
+  /** Undefined without any. */
+  silences?: Silences | undefined
   /** Called for an unreadable object, which is counted and skipped. */
   onMalformed(source: Source, transition: Transition, error: unknown): void
   /** Undefined when traces are off. */
@@ -34,7 +40,7 @@ export function evaluateWith(stages: EvaluationStages): Evaluate {
       const change = transition.deselected ? undefined : trace?.change(transition)
       try {
         const event = stages.normalise(source, transition)
-        commit.add(transition, event, stages.match(event), change)
+        commit.add(transition, event, commit.unsilenced(event, stages.match(event)), change)
       } catch (error) {
         change?.malformed()
         commit.skip(transition, error)
@@ -44,13 +50,17 @@ export function evaluateWith(stages: EvaluationStages): Evaluate {
   }
 }
 
+/** A match result without silenced deliveries; `isSilenced`: there were some, and none is left. */
+type SilencedResult = MatchResult & { isSilenced?: boolean }
+
 /** Collects the results of the transitions of one commit. */
 class CommitEvaluation {
   readonly #stages: EvaluationStages
   readonly #source: Source
   readonly #deliveries: Delivery[] = []
-  readonly #rules = new Map<string, RuleCounts & { suppressed: { drop?: number } }>()
-  readonly #counts = { matched: 0, dropped: 0, unmatched: 0 }
+  readonly #rules = new Map<string, RuleCounts & { suppressed: { drop?: number; silence?: number } }>()
+  readonly #counts = { matched: 0, dropped: 0, unmatched: 0, limited: 0 }
+  readonly #suppressed: Suppression[] = []
   /** Events for limits: `isCounted` if another rule's result counts the event already. */
   readonly #limited: { transition: Transition; limited: Limited; isCounted: boolean }[] = []
   /** See `PendingLimits.places`. */
@@ -66,10 +76,29 @@ class CommitEvaluation {
     this.#stages.onMalformed(this.#source, transition, error)
   }
 
+  /** Takes out the deliveries of rules without limits that are silenced, and counts them. Limits do the same for theirs. */
+  unsilenced(event: ClusterEvent, result: MatchResult): SilencedResult {
+    const { silences } = this.#stages
+    if (!silences || result.sends.length === 0) return result
+    const sends: SilencedResult['sends'][number][] = []
+    const atMs = Date.parse(event.time)
+    for (const [rule, some] of Map.groupBy(result.sends, (send) => send.rule)) {
+      const sinks = some.map(({ sink }) => sink)
+      const { left, silenced } = splitSilenced(silences, { rule, sinks, event }, atMs)
+      for (const [silence, of] of silenced)
+        this.#suppressed.push(silencedBy(silence, { rule, event, sinks: of }))
+      if (left.length === 0) this.#count(rule, 'silence')
+      sends.push(...left.map((sink) => ({ sink, rule })))
+    }
+    return sends.length === result.sends.length
+      ? result
+      : { ...result, sends, isSilenced: sends.length === 0 }
+  }
+
   add(
     transition: Transition,
     event: ClusterEvent,
-    result: MatchResult,
+    result: SilencedResult,
     change: ChangeTrace | undefined,
   ): void {
     const { sends, limited } = result
@@ -97,7 +126,8 @@ class CommitEvaluation {
         this.#deliveries.push(delivery)
       }
     } else if (!isOpen) {
-      if (result.dropped) this.#counts.dropped++
+      if (result.isSilenced) this.#counts.limited++
+      else if (result.dropped) this.#counts.dropped++
       else this.#counts.unmatched++
     }
   }
@@ -107,7 +137,12 @@ class CommitEvaluation {
       this.#limited.length === 0
         ? undefined
         : new LimitEvaluation(this.#stages, this.#source, this.#limited, this.#places)
-    const evaluation = { deliveries: this.#deliveries, ...this.#counts, rules: this.#rules }
+    const { limited, ...counts } = this.#counts
+    const evaluation = {
+      ...{ deliveries: this.#deliveries, ...counts, rules: this.#rules },
+      ...(limited > 0 && { limited }),
+      ...(this.#suppressed.length > 0 && { suppressed: this.#suppressed }),
+    }
     return { ...evaluation, ...(limits && { limits }) }
   }
 
@@ -115,7 +150,7 @@ class CommitEvaluation {
     this.#limited.push({ transition, limited: { event, matches }, isCounted })
   }
 
-  #count(rule: string, became: 'sent' | 'drop'): void {
+  #count(rule: string, became: 'sent' | 'drop' | 'silence'): void {
     let counts = this.#rules.get(rule)
     if (!counts) {
       counts = { ...NO_RULE_COUNTS, suppressed: {} }
@@ -123,7 +158,7 @@ class CommitEvaluation {
     }
     counts.matched++
     if (became === 'sent') counts.sent++
-    else counts.suppressed.drop = (counts.suppressed.drop ?? 0) + 1
+    else counts.suppressed[became] = (counts.suppressed[became] ?? 0) + 1
   }
 }
 
@@ -154,9 +189,9 @@ class LimitEvaluation implements PendingLimits {
   }
 
   apply(states: LimitStates, nowMs: number): LimitOutcome {
-    const { limits } = this.#stages
+    const { limits, silences } = this.#stages
     try {
-      return limits.apply(this.#limited, states, nowMs)
+      return limits.apply(this.#limited, states, nowMs, silences)
     } catch (error) {
       const readable = this.#limited.map(({ event }, place) => this.#isReadable(event, place))
       if (!readable.includes(false)) throw error
@@ -164,6 +199,7 @@ class LimitEvaluation implements PendingLimits {
         this.#limited.filter((_, place) => readable[place]),
         states,
         nowMs,
+        silences,
       )
       const emitted = outcome.emitted[Symbol.iterator]()
       return { ...outcome, emitted: readable.map((it) => it && emitted.next().value === true) }

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
-import type { IndexReader, SourceStore } from '../model/change.ts'
+import type { Evaluator, IndexReader, SourceStore } from '../model/change.ts'
 import { journalContents } from '../model/journal-record.ts'
+import type { Silences } from '../model/silence.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { PipelineTracer } from '../observe/trace.ts'
@@ -45,6 +46,8 @@ interface PipelineParts
   sinkSet: SinkSet
   enrichment: Pick<Enrichment, 'awaitMetadata' | 'surroundings'> | undefined
   traceAttempt: PipelineTracer['attempt'] | undefined
+  /** The silences in force. */
+  silences?(): Silences | undefined
   /** Undefined in a process that only delivers. */
   watch: WatchesParts | undefined
 }
@@ -80,7 +83,7 @@ export function startPipeline(parts: PipelineParts): Pipeline {
   const keepsUp = (lane: string) => lanes.keepsUp(lane)
   const stages: CommitStages = {
     evaluator() {
-      return { ...evaluatorOf(snapshots.current, parts), keepsUp }
+      return { ...evaluatorOf(snapshots.current, parts, parts.silences?.()), keepsUp }
     },
     enqueued(entries) {
       logs.committed(entries)
@@ -127,13 +130,20 @@ interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | 'trace'>
   enrichment: Pick<Enrichment, 'surroundings'> | undefined
 }
 
-/** How one commit is evaluated: by one configuration, although a reload may come before its last attempt. */
-export function evaluatorOf(snapshot: ConfigSnapshot, parts: EvaluatorParts) {
+/** How one commit is evaluated: by one configuration and the same silences, although a reload may come before its last attempt. */
+export function evaluatorOf(
+  snapshot: ConfigSnapshot,
+  parts: EvaluatorParts,
+  silences?: Silences | undefined,
+): Omit<Evaluator, 'keepsUp'> {
   const { match, limits, laneOf, ruleNames: rules } = snapshot
   const { onMalformed, trace } = parts
   const normalise = normaliserOf(snapshot, parts)
-  const evaluate = evaluateWith({ normalise, match, limits, onMalformed, trace })
-  return { evaluate, expire: limits.expire, laneOf, rules }
+  const evaluate = evaluateWith({ normalise, match, limits, silences, onMalformed, trace })
+  return {
+    ...{ evaluate, laneOf, rules },
+    expire: (due, states, nowMs) => limits.expire(due, states, nowMs, silences),
+  }
 }
 
 /** raw object → ClusterEvent */

@@ -1,6 +1,6 @@
 import type { Delivery } from './delivery.ts'
 import type { ChangeType, Resource } from './event.ts'
-import type { LimitKeys, LimitOutcome, LimitStates, Limits, RuleCounts } from './limit.ts'
+import type { LimitKeys, LimitOutcome, LimitStates, Limits, RuleCounts, Suppression } from './limit.ts'
 
 /**
  * An object's identity, read from the bytes of its JSON without parsing them.
@@ -296,7 +296,11 @@ export interface Evaluation {
   dropped: number
   /** At least one delivery was made. */
   matched: number
-  /** Counts of the rules without limits; they send everything that they match. */
+  /** Events of rules without limits that only silences suppressed. */
+  limited?: number
+  /** What silences suppressed of rules without limits. */
+  suppressed?: readonly Suppression[]
+  /** Counts of the rules without limits; they send everything that they match and that is not silenced. */
   rules?: ReadonlyMap<string, RuleCounts>
   /** Events of rules with limits, to be evaluated when their states are read: neither matched nor `limited` yet. */
   limits?: PendingLimits

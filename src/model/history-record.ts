@@ -49,6 +49,8 @@ export interface HistoryRecord {
   note?: string
   /** Of a suppressed event. */
   limit?: LimitName
+  /** The id of the silence that suppressed it; `detail` has who added it, and why. */
+  silence?: string
   /** A digest of so many events, the objects of the first of them, or the end of an incident. */
   notice?: { kind: 'digest'; count: number; objects: readonly string[] } | { kind: 'resolved' }
   /** A dead letter that was retried by hand. */

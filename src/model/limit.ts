@@ -1,5 +1,6 @@
 import type { Delivery } from './delivery.ts'
 import type { ClusterEvent, EventHeader } from './event.ts'
+import type { Silences } from './silence.ts'
 
 /** The result of a rule with limits for one event: an event that it matches, or one of an object whose state it tracks. */
 export interface LimitedMatch {
@@ -57,6 +58,7 @@ export interface LimitWrites {
 /** All limits, and `gone`. */
 export const LIMIT_NAMES = [
   'mute',
+  'silence',
   'sample',
   'count',
   'debounce',
@@ -64,12 +66,13 @@ export const LIMIT_NAMES = [
   'throttle',
   'for',
   'resolve',
+  'acknowledged',
   'gone',
 ] as const
 
 /**
- * The limit that suppressed an event. `debounce`: a newer event replaced it; `for`: the state did not last, or a newer event of the object replaced it; `resolve`: the
- * incident is open already; `gone`: the rule or the watch was removed.
+ * The limit that suppressed an event. `silence`: a silence that was added at run time; `debounce`: a newer event replaced it; `for`: the state did not last, or a newer event of the object replaced it; `resolve`: the
+ * incident is open already; `acknowledged`: somebody has taken over the incident; `gone`: the rule or the watch was removed.
  */
 export type LimitName = (typeof LIMIT_NAMES)[number]
 
@@ -121,6 +124,10 @@ export interface Suppression {
   limit: LimitName
   /** Those that it would have gone to. */
   sinks: readonly string[]
+  /** The id of the silence. */
+  silence?: string
+  /** Who silenced or acknowledged, and why. */
+  detail?: string
   event: Pick<
     ClusterEvent | EventHeader,
     'id' | 'type' | 'apiVersion' | 'kind' | 'namespace' | 'name' | 'event'
@@ -147,7 +154,12 @@ export interface LimitOutcome {
 export interface Limits {
   /** The states that must be read before these are evaluated. */
   keysOf(events: readonly Limited[]): LimitKeys
-  apply(events: readonly Limited[], states: LimitStates, nowMs: number): LimitOutcome
+  apply(
+    events: readonly Limited[],
+    states: LimitStates,
+    nowMs: number,
+    silences?: Silences | undefined,
+  ): LimitOutcome
   /** Decides states whose time has come. One that is not due (any more) is left as it is. */
-  expire(due: LimitKeys, states: LimitStates, nowMs: number): LimitOutcome
+  expire(due: LimitKeys, states: LimitStates, nowMs: number, silences?: Silences | undefined): LimitOutcome
 }

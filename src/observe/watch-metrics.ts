@@ -160,13 +160,14 @@ export const watchMetrics = {
     ['rule'],
     EACH_RULE,
   ),
+  silences: gauge('silences', 'Silences in force, as this process knows them.', []),
   ruleSuppressed: counter(
     'rule_suppressed_total',
     'Suppressed matches of the rule, by reason.',
     ['rule', 'limit'],
     {
       details:
-        'A limit (`mute`, `sample`, `count`, `debounce`, `after`, `throttle`, `for`, `resolve`), `drop`, or `gone`: the rule or the watch was removed',
+        'A limit (`mute`, `sample`, `count`, `debounce`, `after`, `throttle`, `for`, `resolve`), `drop`, `silence`, `acknowledged` (somebody has taken over the incident), or `gone`: the rule or the watch was removed',
       initial: { rule: suppressionReasons },
     },
   ),

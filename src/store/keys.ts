@@ -44,6 +44,12 @@ export function keysOf(cluster: string) {
     limitsFired: (instance: string) => `${tag}:limits-fired:${instance}`,
     /** String with a TTL: the commit that asked the others to wait. */
     limitsTurn: `${tag}:limits-turn`,
+    /** Hash: id → silence as JSON; a random text that changes with it; and how many events each has suppressed. */
+    silences: `${tag}:silences`,
+    silencesVersion: `${tag}:silences-version`,
+    silenceCounts: `${tag}:silence-counts`,
+    /** Hash: source and key of an object's limit state → who acknowledged its incident, as JSON. */
+    acknowledged: `${tag}:acknowledged`,
     /** Sorted set: rules by their last match. */
     rules: `${tag}:rules`,
     /** Hash: matched, sent, digested, waiting, notices, and `suppressed:<why>`. */

@@ -1,7 +1,9 @@
 import { type Emission, fromStored, sumOfSuppressed, toStored } from './emission.ts'
+import { keysForSinks } from './group-key.ts'
 import { applyLimitChain } from './limit-chain.ts'
 import { KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import type { RulePlan } from './rule-plan.ts'
+import { quietUntil, storedWithoutSilenced, timerMs } from './silenced.ts'
 import type { DebounceState, StateKeys } from './states.ts'
 
 /**
@@ -29,8 +31,13 @@ export function debounce(
     newest: toStored({ ...emission, heldBack }),
     places,
   }
-  const dueMs = debounceDueMs(plan, state)
-  tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, dueMs)
+  keep(tx, plan, key, state)
+}
+
+function keep(tx: LimitTransaction, plan: RulePlan, key: string, state: DebounceState): void {
+  const dueMs = debounceDueMs(tx, plan, state)
+  const isSilenced = tx.silences !== undefined && dueMs > debounceDueMs({ silences: undefined }, plan, state)
+  tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, timerMs(tx, dueMs, isSilenced))
 }
 
 /** An earlier rule has taken all sinks of the newest event: what waits is outdated. */
@@ -56,9 +63,9 @@ export function flushDebounced(
     firstMs: Math.min(read.firstMs, tx.nowMs),
     lastMs: Math.min(read.lastMs, tx.nowMs),
   }
-  const dueMs = debounceDueMs(plan, state)
+  const dueMs = debounceDueMs(tx, plan, state)
   if (dueMs > toMs) {
-    if (dueMs > tx.nowMs) tx.write('shared', key, state, dueMs - tx.nowMs + KEEP_MS, dueMs)
+    if (plan && dueMs > tx.nowMs) keep(tx, plan, key, state)
     return state
   }
   tx.forget('shared', key)
@@ -67,8 +74,11 @@ export function flushDebounced(
     return undefined
   }
   tx.counters.count(state.rule, 'waiting', -1)
-  const emission = fromStored(state.newest)
-  if (plan) applyLimitChain(tx, plan, state.places, emission, dueMs)
+  const { rule, newest } = state
+  const sinks = storedWithoutSilenced(tx, rule, newest, plan ? dueMs : tx.nowMs)
+  if (sinks.length === 0) return undefined
+  const emission = { ...fromStored(newest), sinks }
+  if (plan) applyLimitChain(tx, plan, keysForSinks(rule, state.places, newest.sinks, sinks), emission, dueMs)
   else {
     tx.counters.count(state.rule, 'sent')
     tx.emit(state.rule, emission)
@@ -76,15 +86,16 @@ export function flushDebounced(
   return undefined
 }
 
-/** Returns when the waiting event is due, not in `mute`; 0 when its rule no longer has the limit. */
+/** Returns when the waiting event is due, neither in `mute` nor silenced; 0 when its rule no longer has the limit. */
 export function debounceDueMs(
+  tx: Pick<LimitTransaction, 'silences'>,
   plan: RulePlan | undefined,
-  { firstMs, lastMs }: Pick<DebounceState, 'firstMs' | 'lastMs'>,
+  { firstMs, lastMs, newest }: Pick<DebounceState, 'firstMs' | 'lastMs' | 'newest'>,
 ): number {
   if (!plan?.debounce) return 0
   const { quietMs, atMostMs } = plan.debounce
   const calmMs = Math.min(firstMs + atMostMs, lastMs + quietMs)
-  return plan.muted?.endsAt(calmMs) ?? calmMs
+  return quietUntil(tx, plan, newest, calmMs)
 }
 
 function suppressWaiting(

@@ -1,15 +1,18 @@
 import type { ClusterEvent } from '../../model/event.ts'
 import type { LimitedMatch, LimitName } from '../../model/limit.ts'
+import type { Silence } from '../../model/silence.ts'
 import { emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
-import { stateKeysOf } from './group-key.ts'
+import { keysForSinks, stateKeysOf } from './group-key.ts'
 import { applyLimitChain } from './limit-chain.ts'
 import { DAY_MS, KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import { isSampled, type RulePlan } from './rule-plan.ts'
+import { quietUntil, silenceOf, storedWithoutSilenced, timerMs } from './silenced.ts'
 import type { ForResolveState } from './states.ts'
 
 /** The state of an object that matches is kept for this time without an event of it. */
 const KEEP_OPEN_MS = 90 * DAY_MS
+const UNSILENCED = { silences: undefined }
 /** A resolve notification comes this long after the digest that contains the incident. */
 const AFTER_DIGEST_MS = 1_000
 
@@ -29,12 +32,13 @@ export function applyForResolve(
   if (isMatch) tx.counters.count(plan.name, 'matched')
   const state = emitIfResolved(tx, plan, key, atMs)
   if (!match.holds || event.type === 'DELETED') {
-    if (isMatch) tx.suppress(plan.name, suppressingLimit(plan, state, atMs), { event, sinks: match.sinks })
+    if (isMatch)
+      tx.suppress(plan.name, suppressingLimit(tx, plan, state, atMs), { event, sinks: match.sinks })
     if (state) end(tx, plan, key, state, event, atMs)
     return false
   }
   if (!state) return isMatch && begin(tx, plan, key, match, event, atMs)
-  if (isMatch) tx.suppress(plan.name, suppressingLimit(plan, state, atMs), { event, sinks: match.sinks })
+  if (isMatch) tx.suppress(plan.name, suppressingLimit(tx, plan, state, atMs), { event, sinks: match.sinks })
   update(tx, plan, key, state, match, event, atMs)
   return false
 }
@@ -45,14 +49,18 @@ export function expireForResolve(tx: LimitTransaction, plan: RulePlan | undefine
   if (state?.over) emitIfResolved(tx, plan, key, tx.nowMs)
   else if (!state?.pending) return
   else if (!plan?.tracksState) suppressPending(tx, key, state, 'gone')
-  else if (dueOf(plan, state) <= tx.nowMs) open(tx, plan, key, state, dueOf(plan, state))
+  else if (dueOf(tx, plan, state) <= tx.nowMs) open(tx, plan, key, state, dueOf(tx, plan, state))
   else keep(tx, plan, key, state)
 }
 
 /** Returns the due time of a state, which orders the timers. */
-export function forResolveDueMs(plan: RulePlan | undefined, state: ForResolveState): number {
+export function forResolveDueMs(
+  tx: LimitTransaction,
+  plan: RulePlan | undefined,
+  state: ForResolveState,
+): number {
   if (state.over) return state.open?.fromMs ?? 0
-  return plan?.tracksState ? dueOf(plan, state) : state.sinceMs
+  return plan?.tracksState ? dueOf(tx, plan, state) : state.sinceMs
 }
 
 function begin(
@@ -77,7 +85,7 @@ function begin(
     pending: { told: toStored(emissionOf(event, match.sinks)), places: stateKeysOf(plan, event, match) },
   }
   tx.counters.count(plan.name, 'waiting')
-  if (dueOf(plan, state) <= atMs) return open(tx, plan, key, state, atMs)
+  if (dueOf(tx, plan, state) <= atMs) return open(tx, plan, key, state, atMs)
   keep(tx, plan, key, state)
   return false
 }
@@ -112,7 +120,7 @@ function end(
   event: ClusterEvent,
   atMs: number,
 ): void {
-  if (state.pending) return suppressPending(tx, key, state, pendingLimit(plan, state, atMs))
+  if (state.pending) return suppressPending(tx, key, state, pendingLimit(tx, plan, state, atMs))
   if (!plan.resolves || !state.open) return tx.forget('own', key)
   if (state.over && (event.deselected || event.type !== 'DELETED')) return
   const why = event.deselected ? 'unwatched' : event.type === 'DELETED' ? 'deleted' : 'ended'
@@ -163,8 +171,15 @@ function open(
     return false
   }
   tx.counters.count(plan.name, 'waiting', -1)
-  const emission = fromStored(pending.told)
-  const result = applyLimitChain(tx, plan, pending.places, emission, atMs)
+  const { told, places } = pending
+  const sinks = storedWithoutSilenced(tx, plan.name, told, atMs)
+  if (sinks.length === 0) {
+    keep(tx, plan, key, { ...rest, waiting: 0 })
+    return false
+  }
+  const emission = { ...fromStored(told), sinks }
+  const keys = keysForSinks(plan.name, places, told.sinks, sinks)
+  const result = applyLimitChain(tx, plan, keys, emission, atMs)
   if ('suppressedBy' in result) {
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
@@ -188,7 +203,7 @@ function suppressPending(
   tx: LimitTransaction,
   key: string,
   { rule, pending }: ForResolveState,
-  limit: LimitName,
+  limit: LimitName | Silence,
 ): void {
   tx.counters.count(rule, 'waiting', -1)
   const { header: event, sinks } = pending?.told ?? {}
@@ -196,25 +211,50 @@ function suppressPending(
   tx.forget('own', key)
 }
 
-/** When `for` has passed and the rule is not muted. */
-function dueOf({ forMs = 0, muted }: RulePlan, { sinceMs }: ForResolveState): number {
-  const lastedMs = sinceMs + forMs
-  return muted ? (muted.endsAt(lastedMs) ?? lastedMs) : lastedMs
+/** When `for` has passed, and the rule is neither muted nor silenced. */
+function dueOf(
+  tx: Pick<LimitTransaction, 'silences'>,
+  plan: RulePlan,
+  { sinceMs, pending }: ForResolveState,
+): number {
+  const lastedMs = sinceMs + (plan.forMs ?? 0)
+  if (pending) return quietUntil(tx, plan, pending.told, lastedMs)
+  return plan.muted?.endsAt(lastedMs) ?? lastedMs
 }
 
-function pendingLimit({ forMs, muted }: RulePlan, { sinceMs }: ForResolveState, atMs: number): LimitName {
-  return forMs !== undefined && (!muted || atMs < sinceMs + forMs) ? 'for' : 'mute'
+/** What a pending state waits for. */
+function pendingLimit(
+  tx: LimitTransaction,
+  { name, forMs, muted }: RulePlan,
+  { sinceMs, pending }: ForResolveState,
+  atMs: number,
+): LimitName | Silence {
+  if (forMs !== undefined && atMs < sinceMs + forMs) return 'for'
+  const lastedMs = sinceMs + (forMs ?? 0)
+  // A silence that has ended delayed it until now.
+  const silence =
+    pending && (silenceOf(tx, name, pending.told, atMs) ?? silenceOf(tx, name, pending.told, lastedMs))
+  if (silence) return silence
+  if (muted) return 'mute'
+  return forMs !== undefined ? 'for' : 'silence'
 }
 
 /** The limit that suppresses a match: another event of the object is pending or emitted, or the state ended immediately. */
-function suppressingLimit(plan: RulePlan, state: ForResolveState | undefined, atMs: number): LimitName {
-  if (state?.pending) return pendingLimit(plan, state, atMs)
+function suppressingLimit(
+  tx: LimitTransaction,
+  plan: RulePlan,
+  state: ForResolveState | undefined,
+  atMs: number,
+): LimitName | Silence {
+  if (state?.pending) return pendingLimit(tx, plan, state, atMs)
   if (state) return plan.resolves ? 'resolve' : 'for'
   return plan.forMs === undefined ? 'resolve' : 'for'
 }
 
 function keep(tx: LimitTransaction, plan: RulePlan, key: string, state: ForResolveState): void {
-  const dueMs = state.pending ? dueOf(plan, state) : state.over && state.open?.fromMs
+  const dueMs = state.pending ? dueOf(tx, plan, state) : state.over && state.open?.fromMs
   const useful = dueMs === undefined ? KEEP_OPEN_MS : Math.max(dueMs - tx.nowMs, 0) + KEEP_MS
-  tx.write('own', key, state, useful, dueMs)
+  const isSilenced =
+    tx.silences !== undefined && state.pending !== undefined && Number(dueMs) > dueOf(UNSILENCED, plan, state)
+  tx.write('own', key, state, useful, dueMs && timerMs(tx, dueMs, isSilenced))
 }

@@ -108,6 +108,20 @@ export function stateKeysOf(rule: RulePlan, event: ClusterEvent, match: LimitedM
   return keys
 }
 
+/** Returns the keys of an event that waited and goes to some of its sinks only: these have groups of their own. */
+export function keysForSinks(
+  rule: string,
+  keys: StateKeys,
+  all: readonly string[],
+  sinks: readonly string[],
+): StateKeys {
+  const { group } = keys
+  if (!group || sinks.length === all.length) return keys
+  const of = (key: string) => `${rule}:${hashOf(['sinks', key, sinks.toSorted()])}`
+  const { key, rest } = group
+  return { ...keys, group: { ...group, key: of(key), ...(rest !== undefined && { rest: of(rest) }) } }
+}
+
 /** `<rule>:<hash>`: values have any length. */
 function stateKey(
   { name, defaultGroupKey }: RulePlan,

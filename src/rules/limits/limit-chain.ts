@@ -1,3 +1,4 @@
+import type { Acknowledgement } from '../../model/incident.ts'
 import type { LimitName } from '../../model/limit.ts'
 import { type Emission, fromStored, sumOfSuppressed, titleOf, toStored } from './emission.ts'
 import { addToGroup } from './group.ts'
@@ -21,6 +22,9 @@ export function applyLimitChain(
 ): LimitResult {
   const { name, after, throttle, group, resolveAfter } = plan
   let emission = event
+  const acknowledged =
+    resolveAfter && keys.quiet !== undefined && acknowledgedAt(tx, keys.quiet, resolveAfter, atMs)
+  if (acknowledged) return suppress(tx, name, 'acknowledged', emission, detailOf(acknowledged))
   if (after && keys.after !== undefined && tx.hasCapacity(name, keys.after)) {
     const completing = applyAfter(tx, { ...plan, after }, keys.after, emission, atMs)
     if (!completing) return suppress(tx, name, 'after', emission)
@@ -40,6 +44,21 @@ export function applyLimitChain(
     openResolveAfter(tx, { ...plan, resolveAfter }, keys.quiet, { emission, atMs, order })
   }
   return result
+}
+
+/** Returns who acknowledged the incident that an event belongs to. */
+function acknowledgedAt(
+  tx: LimitTransaction,
+  key: string,
+  { afterMs }: ResolveAfterPlan,
+  atMs: number,
+): Acknowledgement | undefined {
+  const state = tx.read('shared', key, 'quiet')
+  return state && state.lastMs + afterMs > atMs ? state.ack : undefined
+}
+
+function detailOf({ by, reason }: Acknowledgement): string {
+  return `by ${by}${reason === undefined ? '' : `: ${reason}`}`
 }
 
 /** Groups beyond the capacity of a rule are collected in one group. */
@@ -63,8 +82,9 @@ function suppress(
   rule: string,
   limit: LimitName,
   { content, sinks }: Emission,
+  detail?: string,
 ): LimitResult {
-  tx.suppress(rule, limit, { event: content.event, sinks })
+  tx.suppress(rule, limit, { event: content.event, sinks, ...(detail !== undefined && { detail }) })
   return { suppressedBy: limit }
 }
 
@@ -168,6 +188,8 @@ function openResolveAfter(
 ): void {
   const state = resolveIfDue(tx, key, atMs, resolveAfter)
   const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
+  // A state of an older version has no number.
+  const sent = state ? state.sent && state.sent + 1 : 1
   const last = state?.last ?? toStored({ ...emission, heldBack: undefined })
   keepResolveAfter(tx, key, resolveAfter, {
     v: 1,
@@ -178,6 +200,8 @@ function openResolveAfter(
     lastMs: Math.max(atMs, state?.lastMs ?? atMs),
     last: { ...last, sinks },
     ...(order !== undefined && { order }),
+    ...(sent !== undefined && { sent }),
+    ...(state?.ack && { ack: state.ack }),
   })
 }
 

@@ -8,6 +8,7 @@ import {
   type RuleCounts,
   type Suppression,
 } from '../../model/limit.ts'
+import { describeSilence, type Silence, type Silences } from '../../model/silence.ts'
 import type { Emission } from './emission.ts'
 import { type LimitKind, readState, type State, type StateOf, type SuppressedBefore } from './states.ts'
 
@@ -61,6 +62,8 @@ interface Write {
 export class LimitTransaction {
   readonly counters = new Counters()
   readonly nowMs: number
+  /** Undefined without any. */
+  readonly silences: Silences | undefined
   readonly #states: LimitStates
   readonly #read = { shared: new Map<string, State | undefined>(), own: new Map<string, State | undefined>() }
   readonly #writes = { shared: new Map<string, Write | null>(), own: new Map<string, Write | null>() }
@@ -70,9 +73,10 @@ export class LimitTransaction {
   readonly #grown = new Map<string, number>()
   readonly #atCapacity = new Map<string, number>()
 
-  constructor(states: LimitStates, nowMs: number) {
+  constructor(states: LimitStates, nowMs: number, silences?: Silences) {
     this.#states = states
     this.nowMs = nowMs
+    this.silences = silences
   }
 
   /** Returns the state of a key. An unreadable state is deleted, and its waiting events count as `gone`. */
@@ -129,11 +133,17 @@ export class LimitTransaction {
   /** The event is sent to none of these sinks. */
   suppress(
     rule: string,
-    limit: LimitName,
-    { event, sinks }: { event: Suppression['event']; sinks: readonly string[] },
+    by: LimitName | Silence,
+    what: Pick<Suppression, 'event' | 'sinks' | 'detail'>,
   ): void {
-    this.counters.suppress(rule, limit)
-    this.#suppressed.push({ rule, limit, sinks, event })
+    this.counters.suppress(rule, typeof by === 'string' ? by : 'silence')
+    if (typeof by === 'string') this.#suppressed.push(suppressionOf(rule, by, what))
+    else this.silence(rule, by, what)
+  }
+
+  /** Some of an event's sinks are silenced; it is counted once for all of its sinks. */
+  silence(rule: string, silence: Silence, { event, sinks }: Pick<Suppression, 'event' | 'sinks'>): void {
+    this.#suppressed.push(silencedBy(silence, { rule, event, sinks }))
   }
 
   outcome(emitted: readonly boolean[]): LimitOutcome {
@@ -163,6 +173,22 @@ export class LimitTransaction {
     this.#writes[scope].set(key, null)
     return undefined
   }
+}
+
+function suppressionOf(
+  rule: string,
+  limit: LimitName,
+  { event, sinks, detail }: Pick<Suppression, 'event' | 'sinks' | 'detail'>,
+): Suppression {
+  return { rule, limit, sinks, event, ...(detail !== undefined && { detail }) }
+}
+
+/** Returns what a silence suppressed, for the history. */
+export function silencedBy(
+  silence: Silence,
+  { rule, event, sinks }: Pick<Suppression, 'rule' | 'event' | 'sinks'>,
+): Suppression {
+  return { rule, limit: 'silence', sinks, event, silence: silence.id, detail: describeSilence(silence) }
 }
 
 function written(writes: ReadonlyMap<string, Write | null>): Map<string, LimitState | null> {

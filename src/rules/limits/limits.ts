@@ -1,12 +1,5 @@
 import type { ClusterEvent } from '../../model/event.ts'
-import type {
-  Limited,
-  LimitedMatch,
-  LimitKeys,
-  LimitOutcome,
-  LimitStates,
-  Limits,
-} from '../../model/limit.ts'
+import type { Limited, LimitedMatch, LimitKeys, LimitOutcome, Limits } from '../../model/limit.ts'
 import { debounce, debounceDueMs, endDebounced, flushDebounced } from './debounce.ts'
 import { emissionOf, eventTimeMs } from './emission.ts'
 import { applyForResolve, expireForResolve, forResolveDueMs } from './for-resolve.ts'
@@ -15,6 +8,7 @@ import { stateKeysOf } from './group-key.ts'
 import { applyLimitChain, expireResolveAfter, renewResolveAfter } from './limit-chain.ts'
 import { DAY_MS, LimitTransaction, type Scope } from './limit-transaction.ts'
 import { isSampled, type LimitedRule, planOf, type RulePlan, tracksState } from './rule-plan.ts'
+import { withoutSilenced } from './silenced.ts'
 import type { State } from './states.ts'
 
 export function createLimits(rules: readonly LimitedRule[]): Limits {
@@ -39,8 +33,10 @@ export function joinLimits(plans: readonly (RulePlan | undefined)[]): Limits {
   const byRule: Plans = new Map(plans.flatMap((plan) => (plan ? [[plan.name, plan]] : [])))
   return {
     keysOf: (events) => keysOf(byRule, events),
-    apply: (events, states, nowMs) => apply(byRule, events, states, nowMs),
-    expire: (due, states, nowMs) => expire(byRule, due, states, nowMs),
+    apply: (events, states, nowMs, silences) =>
+      apply(byRule, events, new LimitTransaction(states, nowMs, silences)),
+    expire: (due, states, nowMs, silences) =>
+      expire(byRule, due, new LimitTransaction(states, nowMs, silences)),
   }
 }
 
@@ -65,10 +61,9 @@ function keysOf(plans: Plans, events: readonly Limited[]): LimitKeys {
   return { shared: [...shared], own: [...own] }
 }
 
-function apply(plans: Plans, events: readonly Limited[], states: LimitStates, nowMs: number): LimitOutcome {
-  const tx = new LimitTransaction(states, nowMs)
+function apply(plans: Plans, events: readonly Limited[], tx: LimitTransaction): LimitOutcome {
   const emitted = events.map(({ event, matches }) => {
-    const atMs = eventTimeMs(event, nowMs)
+    const atMs = eventTimeMs(event, tx.nowMs)
     return matches.map((match) => applyRule(tx, plans.get(match.rule), match, event, atMs)).includes(true)
   })
   return tx.outcome(emitted)
@@ -90,25 +85,28 @@ function applyRule(
   }
   if (!match.entered || match.sinks.length === 0) return false
   const { rule: name } = match
-  const { counters } = tx
-  const emission = emissionOf(event, match.sinks)
-  const suppressed = { event, sinks: match.sinks }
-  counters.count(name, 'matched')
-  if (!plan) {
-    counters.count(name, 'sent')
-    tx.emit(name, emission)
-    return true
-  }
-  const keys = stateKeysOf(plan, event, match)
+  tx.counters.count(name, 'matched')
+  if (!plan) return emitUnlimited(tx, match, event, atMs)
+  const { debounce: debounceKey, quiet } = stateKeysOf(plan, event, match)
   const { muted, sample, count, resolveAfter } = plan
-  if (resolveAfter && keys.quiet !== undefined)
-    renewResolveAfter(tx, resolveAfter, keys.quiet, emission, atMs)
+  if (resolveAfter && quiet !== undefined)
+    renewResolveAfter(tx, resolveAfter, quiet, emissionOf(event, match.sinks), atMs)
   const waitsAt =
-    plan.debounce && keys.debounce !== undefined && tx.hasCapacity(name, keys.debounce)
-      ? keys.debounce
-      : undefined
-  if (waitsAt === undefined && muted?.at(atMs)) tx.suppress(name, 'mute', suppressed)
-  else if (sample !== undefined && !isSampled(event.id, sample)) tx.suppress(name, 'sample', suppressed)
+    plan.debounce && debounceKey !== undefined && tx.hasCapacity(name, debounceKey) ? debounceKey : undefined
+  if (waitsAt === undefined && muted?.at(atMs)) {
+    tx.suppress(name, 'mute', { event, sinks: match.sinks })
+    return false
+  }
+  // What waits for `debounce` is tested when it is due.
+  const left =
+    waitsAt === undefined
+      ? withoutSilenced(tx, { rule: name, sinks: match.sinks, event, tested: event }, atMs)
+      : match.sinks
+  if (left.length === 0) return false
+  const suppressed = { event, sinks: left }
+  const emission = emissionOf(event, left)
+  const keys = stateKeysOf(plan, event, left === match.sinks ? match : { ...match, sinks: left })
+  if (sample !== undefined && !isSampled(event.id, sample)) tx.suppress(name, 'sample', suppressed)
   else if (count && !reachesCount(tx, { ...plan, count }, event)) tx.suppress(name, 'count', suppressed)
   else if (waitsAt !== undefined) debounce(tx, plan, waitsAt, { emission, places: keys, atMs })
   else {
@@ -116,6 +114,20 @@ function applyRule(
     return 'isEmitted' in result && result.isEmitted
   }
   return false
+}
+
+/** A rule that has no limits any more. */
+function emitUnlimited(
+  tx: LimitTransaction,
+  { rule, sinks }: LimitedMatch,
+  event: ClusterEvent,
+  atMs: number,
+): boolean {
+  const left = withoutSilenced(tx, { rule, sinks, event, tested: event }, atMs)
+  if (left.length === 0) return false
+  tx.counters.count(rule, 'sent')
+  tx.emit(rule, emissionOf(event, left))
+  return true
 }
 
 /** Kubernetes deletes Events earlier; each occurrence renews the state. */
@@ -145,8 +157,7 @@ function isReached({ at, every }: NonNullable<RulePlan['count']>, before: number
   return every !== undefined && Math.floor(before / every) < Math.floor(seen / every)
 }
 
-function expire(plans: Plans, due: LimitKeys, states: LimitStates, nowMs: number): LimitOutcome {
-  const tx = new LimitTransaction(states, nowMs)
+function expire(plans: Plans, due: LimitKeys, tx: LimitTransaction): LimitOutcome {
   const timers = [
     ...due.shared.flatMap((key) => timerOf(tx, plans, 'shared', key)),
     ...due.own.flatMap((key) => timerOf(tx, plans, 'own', key)),
@@ -164,13 +175,13 @@ interface Timer {
 
 function timerOf(tx: LimitTransaction, plans: Plans, scope: Scope, key: string): Timer[] {
   const state = tx.readAny(scope, key)
-  return state ? [{ scope, key, limit: state.limit, dueMs: dueMsOf(state, plans.get(state.rule)) }] : []
+  return state ? [{ scope, key, limit: state.limit, dueMs: dueMsOf(tx, state, plans.get(state.rule)) }] : []
 }
 
-function dueMsOf(state: State, plan: RulePlan | undefined): number {
-  if (state.limit === 'follow') return forResolveDueMs(plan, state)
+function dueMsOf(tx: LimitTransaction, state: State, plan: RulePlan | undefined): number {
+  if (state.limit === 'follow') return forResolveDueMs(tx, plan, state)
   if (state.limit === 'quiet') return state.lastMs + (plan?.resolveAfter?.afterMs ?? 0)
-  if (state.limit === 'debounce') return debounceDueMs(plan, state)
+  if (state.limit === 'debounce') return debounceDueMs(tx, plan, state)
   return state.limit === 'group' ? state.dueMs : 0
 }
 

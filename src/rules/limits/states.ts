@@ -1,5 +1,6 @@
 import type { DigestItem, Resolved } from '../../model/delivery.ts'
 import type { EventHeader } from '../../model/event.ts'
+import type { Acknowledgement } from '../../model/incident.ts'
 
 /**
  * The fields of every stored state. They never change, so that the waiting events of another version's state can be counted. `limit`
@@ -76,6 +77,10 @@ export interface ResolveAfterState extends StateHead {
   last: StoredEmission
   /** The `order` of the group with the same group key. */
   order?: string
+  /** Number of events that were sent or added to a digest. */
+  sent?: number
+  /** Nothing more of it is sent until it ends. */
+  ack?: Acknowledgement
 }
 
 /** `count`: of one Event. */

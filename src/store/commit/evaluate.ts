@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Evaluation, Evaluator, PendingLimits, Source } from '../../model/change.ts'
 import type { Delivery } from '../../model/delivery.ts'
-import type { LimitKeys, LimitOutcome, RuleCounts } from '../../model/limit.ts'
+import type { LimitKeys, LimitOutcome, RuleCounts, Suppression } from '../../model/limit.ts'
 import type { Keys } from '../keys.ts'
 import {
   gone,
@@ -23,6 +23,8 @@ export interface Evaluated {
   limited: number
   rules: ReadonlyMap<string, RuleCounts>
   limits: LimitOutcome | undefined
+  /** By limits and silences; for the history. */
+  suppressed: readonly Suppression[]
   lanes: PackedLanes
   trace: Evaluation['trace']
   /** Timers to evaluate again later. */
@@ -182,9 +184,10 @@ export function evaluatedWith(
     unmatched,
     dropped,
     matched: matched + emitted,
-    limited: (open?.length ?? 0) - emitted,
+    limited: (open?.length ?? 0) - emitted + (evaluation.limited ?? 0),
     rules: joinRules(evaluation.rules, limits?.rules),
     limits,
+    suppressed: [...(evaluation.suppressed ?? []), ...(limits?.suppressed ?? [])],
     lanes: packLanes(inOrder(evaluation, limits, nowMs), evaluator.laneOf, evaluator.keepsUp),
     trace,
     nowMs,

@@ -1,5 +1,6 @@
 import type { Delivery } from '../../model/delivery.ts'
 import type { Metrics } from '../../observe/metrics.ts'
+import { writeSilenceCounts } from '../control/silences.ts'
 import { type Enqueued, encodeEntries, type LaneEntry } from '../entry.ts'
 import type { Keys } from '../keys.ts'
 import { observedAs } from '../ledger.ts'
@@ -96,14 +97,15 @@ function writeWatch(
     if (count > 0) transaction.add('HINCRBY', ledger, isBalanced ? observedAs(field) : field, count)
 }
 
-/** Queues limit states and their timers. */
+/** Queues limit states and their timers, and counts what each silence suppressed. */
 export function writeLimits(
   transaction: Transaction,
   keys: Keys,
   source: OwnLimits | undefined,
-  { limits, postponed }: Evaluated,
+  { limits, postponed, suppressed }: Evaluated,
   nowMs: number,
 ): void {
+  writeSilenceCounts(transaction, keys, suppressed)
   if (limits) writeStates(transaction, keys, source, limits.writes, nowMs)
   for (const [key, atMs] of postponed?.shared ?? []) transaction.add('ZADD', keys.limitTimers, atMs, key)
   if (source)

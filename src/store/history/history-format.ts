@@ -81,7 +81,7 @@ const TYPES = ['ADDED', 'MODIFIED', 'DELETED'] as const
 
 type Extra = Pick<
   HistoryRecord,
-  'attemptCount' | 'reason' | 'detail' | 'title' | 'note' | 'limit' | 'notice'
+  'attemptCount' | 'reason' | 'detail' | 'title' | 'note' | 'limit' | 'silence' | 'notice'
 > & {
   replay?: 1
 }
@@ -105,7 +105,7 @@ type Row = [
 /** Times are relative, sinks are joined: what repeats costs little, and numbers are short. */
 function rowOf(record: HistoryRecord, baseMs: number): Row {
   const { outcome, atMs, event, rule, sinks, attempts, isReplay } = record
-  const { attemptCount, reason, detail, title, note, limit, notice } = record
+  const { attemptCount, reason, detail, title, note, limit, silence, notice } = record
   const { id, type, apiVersion, kind, namespace = '', name, regarding } = event
   const row: Row = [
     OUTCOMES.indexOf(outcome),
@@ -127,6 +127,7 @@ function rowOf(record: HistoryRecord, baseMs: number): Row {
     title,
     note,
     limit,
+    silence,
     notice,
     replay: isReplay && 1,
   })

@@ -80,8 +80,15 @@ export function recordOfDelivery(
   }
 }
 
-export function recordOfSuppressed({ rule, limit, sinks, event }: Suppression, atMs: number): HistoryRecord {
-  return { outcome: 'suppressed', atMs, event: describe(event), rule, sinks, attempts: [], limit }
+export function recordOfSuppressed(
+  { rule, limit, sinks, event, silence, detail }: Suppression,
+  atMs: number,
+): HistoryRecord {
+  return {
+    ...{ outcome: 'suppressed', atMs, event: describe(event), rule, sinks, attempts: [], limit },
+    ...(silence !== undefined && { silence }),
+    ...(detail !== undefined && { detail: detailOf(detail) }),
+  }
 }
 
 /** Texts that tenants choose are bounded; the names of Kubernetes are never longer. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { HistoryRecord } from '../../model/history-record.ts'
-import type { LimitOutcome } from '../../model/limit.ts'
+import type { Suppression } from '../../model/limit.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Transaction } from '../commit/transaction.ts'
 import type { Keys } from '../keys.ts'
@@ -86,15 +86,15 @@ export function startHistory(parts: HistoryParts): History {
 /** Of one commit; the ledger counts all of them. */
 const MOST_SUPPRESSED = 200
 
-/** Queues the records of what the limits of a commit suppressed. They fail nothing. */
+/** Queues the records of what limits and silences of a commit suppressed. They fail nothing. */
 export function writeSuppressed(
   transaction: Transaction,
   keys: Keys,
   history: Pick<History, 'entryOf'> | undefined,
-  { limits, nowMs }: { limits: Pick<LimitOutcome, 'suppressed'> | undefined; nowMs: number },
+  { suppressed, nowMs }: { suppressed: readonly Suppression[]; nowMs: number },
 ): void {
-  if (!history || !limits || limits.suppressed.length === 0) return
-  const some = limits.suppressed.slice(0, MOST_SUPPRESSED)
+  if (!history || suppressed.length === 0) return
+  const some = suppressed.slice(0, MOST_SUPPRESSED)
   const entry = history.entryOf([some.map((it) => recordOfSuppressed(it, nowMs))])
   if (entry) transaction.add('HISTORY', keys.suppressed, entry.oldestId, entry.payload)
 }

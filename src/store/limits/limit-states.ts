@@ -265,6 +265,15 @@ export function encodeState({ text, expiresAfterMs, dueMs, waiting = 0 }: LimitS
   return Buffer.concat([head, plain ? raw : compress(raw)])
 }
 
+/** Returns a stored state with another text; times and number of waiting events are the same. */
+export function withText(value: Buffer, text: string): Buffer {
+  const raw = Buffer.from(text)
+  const plain = raw.length <= PLAIN_BYTES
+  const head = Buffer.from(value.subarray(0, HEAD_BYTES))
+  head.writeUInt8(plain ? PLAIN : ZSTD_DICTIONARY_1, 0)
+  return Buffer.concat([head, plain ? raw : compress(raw)])
+}
+
 /** Returns undefined for an expired state. States with waiting events never expire. */
 export function decodeState(value: Buffer | null | undefined, nowMs: number): StoredState | undefined {
   if (!value || value.length < HEAD_BYTES) return undefined

@@ -1,0 +1,45 @@
+import type { ClusterEvent } from './event.ts'
+
+/** Conditions by their names in `when`, and patterns of `rule` and `sink`: as in the configuration. */
+export type SilenceMatch = Readonly<Record<string, unknown>>
+
+/** Matching events are not sent from `fromMs` until `untilMs`, by the time at which they were observed. */
+export interface Silence {
+  id: string
+  match: SilenceMatch
+  /** Unix milliseconds; `untilMs` is the first that is outside. */
+  fromMs: number
+  untilMs: number
+  /** Why, and who added it: texts of users. */
+  reason: string
+  by: string
+  createdMs: number
+}
+
+export type SilenceState = 'pending' | 'active' | 'ended'
+
+export function silenceStateAt(
+  { fromMs, untilMs }: Pick<Silence, 'fromMs' | 'untilMs'>,
+  nowMs: number,
+): SilenceState {
+  if (nowMs >= untilMs) return 'ended'
+  return nowMs < fromMs ? 'pending' : 'active'
+}
+
+/** Returns `silence 3f9a1c2b until 2026-11-26T10:00:00Z by alice: deploy`. */
+export function describeSilence({ id, untilMs, by, reason }: Silence): string {
+  const until = new Date(untilMs).toISOString().replace('.000Z', 'Z')
+  return `silence ${id} until ${until} by ${by}${reason === '' ? '' : `: ${reason}`}`
+}
+
+/** What a silence can test of an event: the event itself, without related metadata. A stored event has all of it. */
+export type SilencedEvent = Pick<
+  ClusterEvent,
+  'type' | 'apiVersion' | 'kind' | 'namespace' | 'name' | 'labels' | 'annotations' | 'event'
+>
+
+/** The silences of one evaluation: compiled, and the same from its beginning to its end. */
+export interface Silences {
+  /** Returns the silence in force at a time for an event of a rule to a sink. */
+  find(rule: string, sink: string, event: SilencedEvent, atMs: number): Silence | undefined
+}

@@ -1,0 +1,135 @@
+import * as z from 'zod'
+import type { ClusterEvent, EventHeader } from '../../model/event.ts'
+import type { SilencedEvent, SilenceMatch } from '../../model/silence.ts'
+import { nearest } from '../../text/closest-match.ts'
+import type { Condition } from '../condition.ts'
+import { type Compiled, compiled, type Fault, under } from '../fault.ts'
+import { type KindTest, kindOf } from '../kind.ts'
+import { compilePatterns, Patterns, type Test } from '../pattern.ts'
+import { compileWhen, Regarding, When } from '../when.ts'
+
+/**
+ * Conditions of `when` that need only the event itself, because a stored event has no related metadata. `rule` and `sink` are those
+ * of the delivery.
+ */
+const WHEN_KEYS = {
+  kind: true,
+  namespace: true,
+  name: true,
+  labels: true,
+  annotations: true,
+  type: true,
+  reason: true,
+  message: true,
+} as const
+const REGARDING_KEYS = { kind: true, namespace: true, name: true } as const
+
+const Match = z.strictObject({
+  rule: Patterns.optional(),
+  sink: Patterns.optional(),
+  ...When.pick(WHEN_KEYS).shape,
+  regarding: Regarding.pick(REGARDING_KEYS).optional(),
+})
+
+/** The names of all conditions: `rule`, `namespace`, `regarding.name`. */
+export const SILENCE_KEYS: readonly string[] = [
+  ...['rule', 'sink', ...Object.keys(WHEN_KEYS)],
+  ...Object.keys(REGARDING_KEYS).map((key) => `regarding.${key}`),
+]
+
+/** A compiled match. */
+export interface SilenceTest {
+  ofRule: Test
+  ofSink: Test
+  ofEvent(event: SilencedEvent): boolean
+  /** Without any condition: it matches everything. */
+  isEmpty: boolean
+}
+
+/** Compiles a match, or returns all its faults; their paths begin at the match. */
+export function compileSilence(match: SilenceMatch): Compiled<SilenceTest> {
+  const parsed = Match.safeParse(match)
+  if (!parsed.success) return { ok: false, faults: parsed.error.issues.flatMap(faultsOf) }
+  const { rule, sink, ...rest } = parsed.data
+  const when = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as When
+  const [ofRule, ofSink, ofEvent] = [testOf(rule), testOf(sink), compileWhen(when)]
+  const faults = [
+    ...(ofRule.ok ? [] : under(['rule'], ofRule.faults)),
+    ...(ofSink.ok ? [] : under(['sink'], ofSink.faults)),
+    ...(ofEvent.ok ? [] : ofEvent.faults),
+  ]
+  if (!ofRule.ok || !ofSink.ok || !ofEvent.ok) return { ok: false, faults }
+  const { ofKind, conditions } = ofEvent.value
+  return compiled({
+    ofRule: ofRule.value,
+    ofSink: ofSink.value,
+    ofEvent: eventTest(ofKind, conditions),
+    isEmpty: rule === undefined && sink === undefined && Object.keys(when).length === 0,
+  })
+}
+
+function testOf(patterns: Patterns | undefined): Compiled<Test> {
+  return patterns === undefined ? compiled(() => true) : compilePatterns(patterns)
+}
+
+function eventTest(ofKind: KindTest, conditions: readonly Condition[]): SilenceTest['ofEvent'] {
+  const sorted = conditions.toSorted((a, b) => a.cost - b.cost)
+  return (event) =>
+    // They read nothing else: `WHEN_KEYS` has only conditions on the event itself.
+    ofKind(kindOf({ apiVersion: event.apiVersion, kind: event.kind })) &&
+    sorted.every(({ test }) => test(event as ClusterEvent))
+}
+
+/** Returns a stored event as the conditions read it. */
+export function silencedEvent(header: EventHeader, objectJson: Buffer | string): SilencedEvent {
+  const { type, apiVersion, kind, namespace, name, event } = header
+  let metadata: { labels?: Record<string, string>; annotations?: Record<string, string> } | undefined
+  const read = () => {
+    metadata ??= metadataIn(objectJson)
+    return metadata
+  }
+  return {
+    ...{ type, apiVersion, kind, namespace, name, event },
+    get labels() {
+      return read().labels ?? {}
+    },
+    get annotations() {
+      return read().annotations ?? {}
+    },
+  }
+}
+
+/** An object that cannot be parsed has no labels. */
+function metadataIn(objectJson: Buffer | string): { labels?: Record<string, string> } {
+  try {
+    return (JSON.parse(objectJson.toString()) as { metadata?: object }).metadata ?? {}
+  } catch {
+    return {}
+  }
+}
+
+function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+  const path = issue.path.map((it) => (typeof it === 'symbol' ? String(it) : it))
+  if (issue.code !== 'unrecognized_keys')
+    return [
+      {
+        path,
+        message: issue.code === 'invalid_union' ? 'is neither a text nor a list of texts' : issue.message,
+      },
+    ]
+  return issue.keys.map((key) => unknownKey(path, key))
+}
+
+/** Conditions of `when` that silences do not have, and why. */
+const NOT_HERE = 'silences test only the event itself, not related metadata or time'
+
+function unknownKey(path: Fault['path'], key: string): Fault {
+  const name = [...path, key].join('.')
+  const isCondition = path.length === 0 ? Object.hasOwn(When.shape, key) : Object.hasOwn(Regarding.shape, key)
+  const near = nearest(name, SILENCE_KEYS)
+  const hint = !isCondition && near ? `did you mean "${near}"?` : `one of ${SILENCE_KEYS.join(', ')}`
+  const message = isCondition
+    ? `is a condition of rules that silences do not have: ${NOT_HERE}`
+    : 'is no condition'
+  return { path: [...path, key], atKey: true, message, hint }
+}

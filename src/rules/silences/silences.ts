@@ -1,0 +1,51 @@
+import type { Silence, SilencedEvent, Silences } from '../../model/silence.ts'
+import { compileSilence, type SilenceTest } from './silence-match.ts'
+
+/** Returns the compiled silences; undefined without any. Those that this version cannot compile are passed to `onFault` and left out. */
+export function createSilences(
+  silences: readonly Silence[],
+  onFault: (silence: Silence, fault: string) => void = () => {},
+): Silences | undefined {
+  const tests = silences.flatMap((silence) => {
+    const result = compileSilence(silence.match)
+    if (result.ok) return { silence, ...result.value }
+    onFault(silence, result.faults[0]?.message ?? 'is invalid')
+    return []
+  })
+  if (tests.length === 0) return undefined
+  // The one that lasts longest is found first.
+  tests.sort((a, b) => b.silence.untilMs - a.silence.untilMs)
+  return {
+    find: (rule, sink, event, atMs) => tests.find((it) => isFor(it, rule, sink, event, atMs))?.silence,
+  }
+}
+
+function isFor(
+  { silence, ofRule, ofSink, ofEvent }: SilenceTest & { silence: Silence },
+  rule: string,
+  sink: string,
+  event: SilencedEvent,
+  atMs: number,
+): boolean {
+  const { fromMs, untilMs } = silence
+  return atMs >= fromMs && atMs < untilMs && ofRule(rule) && ofSink(sink) && ofEvent(event)
+}
+
+/** No event is silenced by more silences in a row than this: `silencedUntil` ends. */
+const MOST_STEPS = 1_000
+
+/** Returns the first time from `atMs` at which not all of the sinks are silenced. */
+export function silencedUntil(
+  silences: Silences | undefined,
+  { rule, sinks, event }: { rule: string; sinks: readonly string[]; event: SilencedEvent },
+  atMs: number,
+): number {
+  if (!silences || sinks.length === 0) return atMs
+  let untilMs = atMs
+  for (let step = 0; step < MOST_STEPS; step++) {
+    const found = sinks.map((sink) => silences.find(rule, sink, event, untilMs))
+    if (found.includes(undefined)) break
+    untilMs = Math.min(...found.map((it) => it?.untilMs ?? untilMs))
+  }
+  return untilMs
+}
