@@ -39,7 +39,15 @@ const ON_DEMAND = [
 ]
 /** Commands that ask the cluster or Redis, and those that need not; the thread of a reload needs what these have. */
 const WITH_OTHERS = [
-  ...['queue/status', 'queue/dead-letters', 'queue/history', 'dry-run/tail', 'dry-run/backtest'],
+  ...[
+    'queue/status',
+    'queue/dead-letters',
+    'queue/history',
+    'control/silence',
+    'control/incidents',
+    'dry-run/tail',
+    'dry-run/backtest',
+  ],
   ...[
     'dry-run/explain',
     'dry-run/why',

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Redis } from 'ioredis'
 import type { RuleCounts } from '../model/limit.ts'
 import { journalExtent } from './commit/journal.ts'
+import { type ListedSilence, listSilences } from './control/silences.ts'
 import { historyExtent } from './history/read-history.ts'
 import { type Keys, sinkOf } from './keys.ts'
 import { countIn, decodePlaces, findField, readFields } from './lanes/lane-reader.ts'
@@ -312,6 +313,8 @@ export interface StatusReport {
   instances: InstanceReport[]
   ledger: Ledger
   deadLetters: number
+  /** Set if there are silences in force or to come. */
+  silences?: ListedSilence[]
   /** Why Redis refuses writes, if it reports that. */
   redisRefuses?: string
   /** Set if something is in the history of deliveries. */
@@ -328,11 +331,13 @@ export async function readStatus(
   const { bytes, oldestMs } = await journalExtent(redis, keys)
   const history = await historyExtent(redis, keys)
   const redisRefuses = await refusalOfWrites(redis)
+  const silences = (await listSilences(redis, keys, options.now)).filter(({ state }) => state !== 'ended')
   return {
     atMs: options.now,
     instances: await readReportsWithRules(redis, keys),
     ledger: await readLedger(redis, keys, options),
     deadLetters: await redis.xlen(keys.deadLetters),
+    ...(silences.length > 0 && { silences }),
     ...(redisRefuses !== undefined && { redisRefuses }),
     ...(history.oldestMs !== undefined && {
       history: { bytes: history.bytes, oldestMs: history.oldestMs },

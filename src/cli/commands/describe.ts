@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { describeConfiguration } from './configuration.ts'
+import { describeControl } from './control.ts'
 import { describeDryRun } from './dry-run.ts'
 import type { Exit } from './options.ts'
 import { describeQueue } from './queue.ts'
@@ -16,6 +17,7 @@ export function describeCommands(program: Command, exit: Exit): void {
   describeDryRun(program, exit)
   program.commandsGroup('State:')
   describeQueue(program, exit)
+  describeControl(program, exit)
   program.commandsGroup('Program:')
   describeShell(program, exit)
 }

@@ -8,7 +8,7 @@ import { readDryConfiguration } from '../load-config/configuration.ts'
 import { outputPaint, type Paint } from '../output/colour.ts'
 import { dataText, type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
-import { requireRuleAndSink, UsageError } from '../usage-error.ts'
+import { requireRuleAndSink, timeOf, UsageError } from '../usage-error.ts'
 import { createDryRun } from './dry-run.ts'
 import { readExplainInput, readOneObject } from './explain-input.ts'
 import { type Explanation, explainEvent, explainJson, explainText } from './explanation.ts'
@@ -35,7 +35,7 @@ export async function explain(target: string, options: ExplainOptions): Promise<
   if (target === '-' && options.config === '-')
     throw new UsageError('the standard input can be the configuration or the object, not both')
   const type = changeTypeOf(options.type)
-  const atMs = timeOf(options.at)
+  const atMs = options.at === undefined ? undefined : timeOf('--at', options.at)
   const configuration = await readDryConfiguration(options.config, options)
   const print = (text: string) => void process.stdout.write(configuration.hide(text))
   const { config } = configuration
@@ -103,17 +103,5 @@ function changeTypeOf(text: string | undefined): ChangeType | undefined {
   const near = nearest(text, TYPES)
   throw new UsageError(
     `--type takes ADDED, MODIFIED or DELETED, and not "${text}"${near ? `; did you mean ${near}?` : ''}`,
-  )
-}
-
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
-
-/** Returns the milliseconds of a time with its zone. */
-function timeOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const atMs = TIME.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(atMs)) return atMs
-  throw new UsageError(
-    `--at takes a time such as 2026-11-21T22:30:00Z or 2026-11-21T23:30:00+01:00, and not "${text}"`,
   )
 }

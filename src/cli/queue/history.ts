@@ -79,8 +79,8 @@ export function describeEvent({ event, notice }: HistoryRecord): string {
 
 /** `delivered after 3 attempts: 503 Service Unavailable`. */
 export function describeOutcome(record: HistoryRecord): string {
-  const { outcome, attempts, attemptCount = attempts.length, reason, detail, note, limit } = record
-  if (outcome === 'suppressed') return `suppressed by ${limit ?? 'a limit'}`
+  const { outcome, attempts, attemptCount = attempts.length, reason, detail, note } = record
+  if (outcome === 'suppressed') return suppressedText(record)
   const last = attempts.at(-1)
   const errors = [...new Set(attempts.flatMap(({ error }) => error ?? []))]
   const tries = attemptCount > 1 ? ` after ${attemptCount} attempts` : ''
@@ -89,6 +89,13 @@ export function describeOutcome(record: HistoryRecord): string {
   if (outcome === 'dead') return `dead letter (${reason})${tries}: ${detail}`
   const took = last && attemptCount === 1 ? ` in ${duration(last.tookMs)}` : ''
   return `delivered${record.isReplay ? ' again' : ''}${note === undefined ? '' : ` (${note})`}${took}${tries}${why}`
+}
+
+/** `suppressed by throttle`, `suppressed by silence 3f9a1c2b until 2026-11-26T10:00:00Z by alice: deploy` */
+function suppressedText({ limit, detail }: HistoryRecord): string {
+  if (limit === 'silence' && detail !== undefined) return `suppressed by ${detail}`
+  if (limit === 'acknowledged') return `suppressed: acknowledged ${detail ?? ''}`.trimEnd()
+  return `suppressed by ${limit ?? 'a limit'}`
 }
 
 /** `2026-11-26 04:21:31 UTC` */

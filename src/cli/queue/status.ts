@@ -4,6 +4,7 @@ import { type RuleLedger, readStatus, type StatusReport, type WatchCounts } from
 import { readHash } from '../../store/redis/scan.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
+import { silencesTable } from '../control/silences-table.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
 import { duration, table } from '../output/table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
@@ -44,6 +45,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
     ...metadata(report),
     sinks(report) + queues(report) + deadLetters(report),
     ...rules(report),
+    ...silences(report),
     ledger(report) + history(report) + journal(report),
   ]
   return parts.join('\n')
@@ -268,6 +270,10 @@ function rules({ instances, ledger, atMs }: StatusReport): string[] {
     return [name, ...[matched, sent, digested, waiting].map(String), held(counts), String(errors), last]
   })
   return [table([header, ...rows])]
+}
+
+function silences({ silences, atMs }: StatusReport): string[] {
+  return silences ? [silencesTable(silences, atMs)] : []
 }
 
 function held(counts: RuleLedger | undefined): string {

@@ -1,0 +1,87 @@
+import type { Incident } from '../../model/incident.ts'
+import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
+import { printable } from '../../text/printable.ts'
+import { invocation } from '../environment.ts'
+import { type OutputOptions, recordText } from '../output/format.ts'
+import { note } from '../output/notes.ts'
+import { duration, table } from '../output/table.ts'
+import { historyTarget } from '../queue/history-target.ts'
+import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
+import { UsageError } from '../usage-error.ts'
+import { currentUser } from './current-user.ts'
+
+/** Lists the open incidents, the oldest first. */
+export async function list(options: QueueOptions & OutputOptions & { rule?: string }): Promise<number> {
+  await using queue = await openQueue(options)
+  const { items, isComplete } = await listIncidents(queue.redis, queue.keys)
+  const shown = items.filter(({ rule }) => rule === (options.rule ?? rule))
+  const { output } = options
+  process.stdout.write(
+    output === 'table' ? asTable(shown) : shown.map((it) => recordText(it, output)).join(''),
+  )
+  if (!isComplete) note('note: there are more states of limits than were read\n')
+  return 0
+}
+
+function asTable(incidents: readonly Incident[]): string {
+  if (incidents.length === 0) return 'no open incidents\n'
+  const nowMs = Date.now()
+  const rows = incidents.map(({ rule, object = '-', sinceMs, notifications, acknowledged, key }) => [
+    rule,
+    object,
+    `${duration(nowMs - sinceMs)} ago`,
+    String(notifications ?? '-'),
+    acknowledged ? `by ${acknowledged.by}${acknowledged.reason ? `: ${acknowledged.reason}` : ''}` : '-',
+    key,
+  ])
+  return table([['RULE', 'OBJECT', 'SINCE', 'NOTIFICATIONS', 'ACKNOWLEDGED', 'ID'], ...rows])
+}
+
+interface AcknowledgeOptions extends QueueOptions {
+  rule?: string
+  by?: string
+  reason?: string
+}
+
+const MAX_REASON = 500
+const MAX_BY = 100
+
+/** Acknowledges an incident by its id, or the one of an object by a rule. */
+export async function acknowledge(incident: string, options: AcknowledgeOptions): Promise<number> {
+  const { rule, by = currentUser(), reason } = options
+  if (by.trim() === '' || by.length > MAX_BY) throw new UsageError(`--by takes 1 to ${MAX_BY} characters`)
+  if (reason !== undefined && reason.length > MAX_REASON)
+    throw new UsageError(`--reason takes up to ${MAX_REASON} characters`)
+  const isWanted = rule === undefined ? byId(incident) : byObject(rule, incident)
+  await using queue = await openQueue(options)
+  const { items } = await listIncidents(queue.redis, queue.keys)
+  const chosen = items.filter(isWanted)
+  const now = { by, atMs: Date.now(), ...(reason !== undefined && { reason }) }
+  let isDone = false
+  for (const it of chosen) {
+    if (!(await acknowledgeIncident(queue.redis, queue.keys, it, now))) continue
+    isDone = true
+    process.stdout.write(
+      printable(
+        `acknowledged ${it.rule} of ${it.object ?? it.key} by ${by}: it sends nothing more until it ends`,
+      ) + '\n',
+    )
+  }
+  if (isDone) return 0
+  const what = rule === undefined ? `with the id ${incident}` : `of ${rule} for ${incident}`
+  throw new UsageError(
+    printable(`there is no open incident ${what}; "${invocation(process.env)} incidents list" shows them`),
+  )
+}
+
+const byId = (id: string) => (it: Incident) => it.key === id
+
+function byObject(rule: string, text: string): (it: Incident) => boolean {
+  const target = historyTarget(text)
+  return (it) => {
+    const [kind = '', path = ''] = it.object?.split(' ') ?? []
+    const slash = path.indexOf('/')
+    const namespace = slash === -1 ? undefined : path.slice(0, slash)
+    return it.rule === rule && target.isObject({ kind, namespace, name: path.slice(slash + 1) })
+  }
+}

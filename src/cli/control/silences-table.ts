@@ -1,0 +1,17 @@
+import { matchText } from '../../rules/silences/match-text.ts'
+import type { ListedSilence } from '../../store/control/silences.ts'
+import { duration, table } from '../output/table.ts'
+
+export function silencesTable(silences: readonly ListedSilence[], nowMs: number): string {
+  if (silences.length === 0) return 'no silences\n'
+  const rows = silences.map((it) => [
+    it.id,
+    it.state === 'pending' ? `begins in ${duration(it.fromMs - nowMs)}` : it.state,
+    matchText(it.match),
+    new Date(it.untilMs).toISOString(),
+    it.by,
+    String(it.suppressed),
+    it.reason,
+  ])
+  return table([['SILENCE', 'STATE', 'MATCH', 'UNTIL', 'BY', 'SUPPRESSED', 'REASON'], ...rows])
+}
