@@ -70,12 +70,12 @@ interface ButtonParts {
   of: SinkActions['of']
 }
 
-/** Returns the buttons of a message; undefined for a digest of several objects, and where names are too long for a value. */
+/** Returns the buttons of a message; undefined for a digest of several objects, for reports of kubeherald's own, and where names are too long for a value. */
 export function buttonsOf(message: Message, { sink, actions, of }: ButtonParts): ActionsBlock | undefined {
   const target = targetOf(message)
-  if (!target) return undefined
-  const { cluster } = message.event
   const offers = of(message.rule)
+  if (!target || offers.length === 0) return undefined
+  const { cluster } = message.event
   const button = (id: string, label: string, forMs?: number): Button => ({
     type: 'button',
     action_id: PREFIX + id,
