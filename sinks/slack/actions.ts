@@ -72,8 +72,8 @@ export interface ActionHandler {
   close(): Promise<void>
 }
 
-/** More at the same time are no clicks of people. */
-const MOST_AT_ONCE = 20
+/** Users do not click more often than this in the same moment. */
+const MOST_CONCURRENT = 20
 const LIMIT_MS = 20_000
 const CLOSE_MS = 2_000
 const LOCK_POLL_MS = 100
@@ -81,7 +81,7 @@ const LOCK_POLLS = 30
 const MOST_TRIES = 3
 const LONGEST_WAIT_MS = 5_000
 
-/** Acts on clicks: checks who clicked where, does what the button says, logs it and answers in the thread. It never throws. */
+/** Acts on clicks: checks who clicked where, does what the button stands for, logs it and answers in the thread. It never throws. */
 export function createActionHandler(parts: HandlerParts): ActionHandler {
   const { sink, cluster, config, actions, api, threads, log } = parts
   const running = new Set<Promise<void>>()
@@ -266,8 +266,8 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
       if (!parsed.data.actions.some(({ action_id }) => isOurs(action_id))) return
       if (appId !== undefined && parsed.data.api_app_id !== appId)
         return log.warn({ appId: parsed.data.api_app_id }, 'a click of another app is ignored')
-      if (closing.signal.aborted || running.size >= MOST_AT_ONCE)
-        return log.warn({ who: parsed.data.user.id }, 'too many clicks at once: one is ignored')
+      if (closing.signal.aborted || running.size >= MOST_CONCURRENT)
+        return log.warn({ who: parsed.data.user.id }, 'too many clicks in the same moment: one is ignored')
       const one: Promise<void> = run(parsed.data)
         .catch((error) => log.warn({ error }, 'a click could not be handled'))
         .finally(() => running.delete(one))
@@ -294,7 +294,7 @@ interface Acted {
   note?: string
 }
 
-/** `alice (Slack U0123456789)`. A name is what its user wants it to be: the id says who it was. */
+/** `alice (Slack U0123456789)`. A user can change the name; the id identifies the user. */
 function nameOf({ user: { id, username, name } }: Payload): string {
   const text = cutText(oneLine(username ?? name ?? '').trim(), 50)
   return text === '' ? `Slack ${id}` : `${text} (Slack ${id})`

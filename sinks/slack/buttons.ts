@@ -10,7 +10,7 @@ const MAX_VALUE = 2_000
 const MAX_URL = 3_000
 const MAX_BUTTONS = 4_000
 
-/** What a click asks for. The value of a button says it, and nothing in it is trusted when it comes back. */
+/** A click on a button asks for this. It is the value of the button, of which nothing is trusted when it comes back. */
 export interface Request {
   sink: string
   cluster: string

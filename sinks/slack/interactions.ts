@@ -6,7 +6,7 @@ import type { SlackConfig } from './config.ts'
 import type { ActionsBlock } from './markup.ts'
 import type { Poster } from './post.ts'
 import type { Bucket } from './rate-limit.ts'
-import { adviceFor, listenToSlack } from './socket-mode.ts'
+import { adviceFor, listenToSlack, TROUBLE_MS } from './socket-mode.ts'
 import type { Threads } from './thread-store.ts'
 
 interface InteractionParts {
@@ -31,9 +31,6 @@ interface Interactions {
   close(): Promise<void>
 }
 
-/** Slack replaces connections now and then; what lasts for less is no news. */
-const TROUBLE_MS = 120_000
-
 /** Returns undefined if the section has no `actions`. */
 export function openInteractions(parts: InteractionParts): Interactions | undefined {
   const { config, context, mask, api, threads, updates, fetching } = parts
@@ -56,8 +53,13 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
     transport: fetching,
     wroteTo: written.has,
   })
+  const help = 'Whether the connection for buttons is there: 1 or 0.'
+  const connected = context.metrics.gauge('buttons_connected', help)
   const socket = listenToSlack(
-    { appToken, apiUrl, timeoutMs, userAgent, proxy, ca, mask, log, now: () => clock.now() },
+    {
+      ...{ appToken, apiUrl, timeoutMs, userAgent, proxy, ca, mask, log, now: () => clock.now() },
+      onConnected: (isConnected) => connected(isConnected ? 1 : 0),
+    },
     sink,
     handler.handle,
     sinkOfPayload,

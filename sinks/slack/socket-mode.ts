@@ -26,11 +26,14 @@ export interface SocketOptions {
   mask: Mask
   log: Logger
   now(): number
+  onConnected(isConnected: boolean): void
 }
 
 /** The payload of an interaction, and the id of the app that the connection belongs to, if Slack has named it. */
 export type OnInteraction = (payload: unknown, appId: string | undefined) => void
 
+/** Slack replaces connections now and then; what lasts for less is no news. */
+export const TROUBLE_MS = 120_000
 const FIRST_MS = 1_000
 const LONGEST_MS = 120_000
 /** From the beginning of a connection until Slack's greeting. */
@@ -43,22 +46,27 @@ const PONG_MS = 30_000
 
 /** Keeps a connection until it is closed. Slack replaces each one after hours. It never throws, whatever the peer does. */
 function keepConnected(options: SocketOptions, onInteraction: OnInteraction): SocketMode {
-  const { log, mask, now } = options
+  const { log, mask, now, onConnected } = options
   const transport = createTransport(options)
   const closing = new AbortController()
   let trouble: Trouble | undefined = { sinceMs: now(), detail: 'not connected yet' }
   let logged = ''
+  onConnected(false)
 
   function failed(detail: string, isForOperator: boolean): void {
     trouble = { sinceMs: trouble?.sinceMs ?? now(), detail }
-    if (isForOperator && detail !== logged) log.warn({ detail }, "Slack's buttons do not work")
-    if (isForOperator) logged = detail
+    onConnected(false)
+    const isNews = isForOperator ? detail !== logged : logged === '' && now() - trouble.sinceMs >= TROUBLE_MS
+    if (!isNews) return
+    log.warn({ detail }, "Slack's buttons do not work")
+    logged = detail
   }
 
   function connected(): void {
     if (logged !== '') log.info({}, "Slack's buttons work again")
     trouble = undefined
     logged = ''
+    onConnected(true)
   }
 
   async function run(): Promise<void> {

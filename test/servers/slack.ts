@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createSocketMode, type FakeSocketMode, TEAM_ID } from './slack/socket-mode.ts'
 import { type Answered, type Channel, createWorkspace, type Posted } from './slack/workspace.ts'
@@ -44,6 +45,8 @@ export interface SlackOptions {
   perSecond?: number
   burst?: number
   updatesPerMinute?: number
+  /** Serves https with it. */
+  tls?: { cert: string; key: string }
 }
 
 export interface FakeSlack extends AsyncDisposable {
@@ -75,7 +78,7 @@ const FIRST_TOKEN = 'xoxb-1111111111-fake-token-abcdef'
 
 /** Slack, as strict as its documentation, on loopback. */
 export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack> {
-  const { perSecond = 1, burst = 5, updatesPerMinute = 50 } = options
+  const { perSecond = 1, burst = 5, updatesPerMinute = 50, tls } = options
   const workspace = createWorkspace()
   const calls: Call[] = []
   const faults: Fault[] = []
@@ -217,13 +220,14 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
     end(400, answered.error === 'invalid_blocks' ? 'invalid_blocks' : answered.error)
   }
 
-  const server = createServer((request, response) => {
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
     handle(request, response).catch(() => response.destroy())
-  })
+  }
+  const server = tls ? createTlsServer(tls, answer) : createServer(answer)
   server.on('upgrade', (request, socket) => socketMode.upgrade(request, socket))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
   const api: FakeSlack = {
     apiUrl: `${origin}/api/`,
     token: FIRST_TOKEN,

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import type { AcknowledgeAnswer, ActionTarget, SilenceAnswer, SinkActions } from '../../../src/sink/index.ts'
 import { memoryStore, testContext } from '../../../src/sink/testkit/context.ts'
+import { createAuthority } from '../../servers/certificates.ts'
+import { startHttpProxy } from '../../servers/http-proxy.ts'
 import type { Posted } from '../../servers/slack/workspace.ts'
 import { type FakeSlack, startSlack } from '../../servers/slack.ts'
 import { waitFor } from '../../wait-for.ts'
@@ -58,7 +60,8 @@ async function startButtons({
   await connected(fake)
   const parts: SlackParts = { name: 'web-1', ...message }
   const send = async (more: SlackParts = {}) => {
-    expect(await sink.deliver([tellOf({ ...parts, ...more })], never)).toEqual([{ kind: 'delivered' }])
+    const outcomes = await sink.deliver([tellOf({ ...parts, ...more })], never)
+    expect(outcomes).toMatchObject([{ kind: 'delivered' }])
     return fake.messages.at(-1) as Posted
   }
   const posted = await send()
@@ -299,4 +302,50 @@ test('sinks of one app share a connection, and each gets its own clicks', async 
     'Silence 8 h',
   )
   await waitFor(() => other.asked.length === 2, { what: 'a click after the first sink is gone' })
+})
+
+test('the connection goes through the proxy and trusts the authority of the company', async () => {
+  const authority = createAuthority('company')
+  await using fake = await startSlack({ tls: authority.issue('slack') })
+  fake.channel('shop')
+  await using proxy = await startHttpProxy()
+  const actions = { appToken: fake.clicks.appToken, anyone: true }
+  const noted = notedActions()
+  const options = { actions, proxy: proxy.url, ca: authority.cert }
+  await using sink = await openSlack(fake, options, { actions: noted.actions, cluster: 'test' })
+  await connected(fake)
+  const host = new URL(fake.apiUrl).host
+  expect(proxy.asked.filter((it) => it === host).length).toBeGreaterThanOrEqual(2)
+  await sink.deliver([tellOf()], never)
+  await fake.clicks.click(fake.messages[0] as Posted, 'Silence 1 h')
+  await waitFor(() => noted.asked.length === 1, { what: 'the silence' })
+})
+
+test('a workspace that allows no more connections is asked again, and the operator is told', async () => {
+  await using fake = await startSlack()
+  fake.clicks.limit = 0
+  const context = testContext({ actions: notedActions().actions })
+  const actions = { appToken: fake.clicks.appToken, anyone: true }
+  await using _sink = await openSlack(fake, { actions }, context)
+  await waitFor(() => context.loggedText().includes('too_many_websockets'), { what: 'a warning' })
+  fake.clicks.limit = 1
+  await connected(fake)
+})
+
+test('a message as large as Slack takes keeps its buttons, and nothing of it is refused', async () => {
+  const name = 'n'.repeat(253)
+  const long = 'x'.repeat(20_000)
+  const content = {
+    title: long,
+    text: long,
+    quote: long,
+    logs: long,
+    fields: Array.from({ length: 8 }, (_, i) => ({ title: `f${i}`, value: long })),
+  }
+  await using it = await startButtons({
+    options: { silence: ['1h', '2h', '3h'] },
+    message: { event: { name, namespace: name, kind: 'K'.repeat(60) }, content },
+  })
+  expect(buttonsIn(it.posted)).toHaveLength(5)
+  expect(it.fake.calls.filter(({ error }) => error !== '')).toEqual([])
 })
