@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { evaluateWith } from '../../src/app/evaluation.ts'
 import type { Source, Transition } from '../../src/model/change.ts'
+import type { SilenceMatch } from '../../src/model/silence.ts'
 import { compileRules } from '../../src/rules/compile.ts'
 import { createLimits, limitsOf } from '../../src/rules/limits/limits.ts'
+import { createSilences } from '../../src/rules/silences/silences.ts'
 import { normalise } from '../../src/watch/decode/normalise.ts'
 import { scanObject } from '../../src/watch/decode/scan.ts'
 import { limitsIn } from '../rules/limits/bed.ts'
@@ -103,4 +105,37 @@ test('each sink of each rule that matches gets a delivery, and one that two rule
     'fine second screen',
   ])
   expect(matched).toBe(2)
+})
+
+test('an event of rules without limits that is silenced for all sinks counts as limited, for some as matched', () => {
+  const rules = [
+    { name: 'first', to: ['oncall'] },
+    { name: 'second', to: ['audit', 'screen'] },
+  ]
+  const times = { fromMs: NOW_MS, untilMs: NOW_MS + 1, createdMs: 0 }
+  const decide = (transition: Transition, ...matches: SilenceMatch[]) =>
+    evaluateWith({
+      normalise: (source, transition) => normalise(source, transition, CONTEXT),
+      match: compileRules(rules, { onError() {} }),
+      limits: createLimits(rules),
+      silences: createSilences(
+        matches.map((match, i) => ({ id: `${i}`, match, ...times, reason: 'deploy', by: 'alice' })),
+      ),
+      onMalformed() {},
+    })(SECRETS, [transition])
+  const all = decide(secret('good', '{}'), { sink: 'oncall' }, { rule: 'second' })
+  expect(all).toMatchObject({ matched: 0, limited: 1, unmatched: 0, deliveries: [] })
+  expect(all.rules?.get('first')).toMatchObject({ matched: 1, sent: 0, suppressed: { silence: 1 } })
+  expect(all.rules?.get('second')).toMatchObject({ matched: 1, sent: 0, suppressed: { silence: 1 } })
+  expect(all.suppressed?.map(({ rule, silence, sinks }) => [rule, silence, ...sinks])).toEqual([
+    ['first', '0', 'oncall'],
+    ['second', '1', 'audit', 'screen'],
+  ])
+  const some = decide(secret('good', '{}'), { sink: 'audit' })
+  expect(some).toMatchObject({ matched: 1 })
+  expect(some.limited).toBeUndefined()
+  expect(some.deliveries.map(({ sink }) => sink)).toEqual(['oncall', 'screen'])
+  expect(some.rules?.get('second')).toMatchObject({ matched: 1, sent: 1, suppressed: {} })
+  const late = { ...secret('good', '{}'), observedAtMs: NOW_MS + 1 }
+  expect(decide(late, {}).deliveries).toHaveLength(3)
 })

@@ -1,8 +1,10 @@
-import type { Evaluate, Source } from '../../src/model/change.ts'
+import type { Evaluate, Evaluator, Source } from '../../src/model/change.ts'
 import type { HistoryRecord } from '../../src/model/history-record.ts'
 import type { Limited } from '../../src/model/limit.ts'
+import type { Silence, Silences } from '../../src/model/silence.ts'
 import { createLimits } from '../../src/rules/limits/limits.ts'
 import type { LimitedRule } from '../../src/rules/limits/rule-plan.ts'
+import { createSilences } from '../../src/rules/silences/silences.ts'
 import { packHistory } from '../../src/store/history/history-format.ts'
 import { readLedger } from '../../src/store/ledger.ts'
 import { fireTimers } from '../../src/store/limits/limit-timers.ts'
@@ -19,6 +21,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
     }),
   }
   const limits = createLimits(rules)
+  let silences: Silences | undefined
   const clock = { ms: START_MS, now: () => clock.ms }
   const happening = new Map<string, Limited>()
   let version = 1
@@ -30,14 +33,18 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
       ...(limited && {
         limits: {
           keys: limits.keysOf([limited]),
-          apply: (states, nowMs) => limits.apply([limited], states, nowMs),
+          apply: (states, nowMs) => limits.apply([limited], states, nowMs, silences),
           counted: [false],
           places: new Map(),
         },
       }),
     }
   }
-  const routing = () => ({ evaluate, expire: limits.expire, laneOf: () => 'hook/0' })
+  const routing = (): Evaluator => ({
+    evaluate,
+    expire: (due, states, nowMs) => limits.expire(due, states, nowMs, silences),
+    laneOf: () => 'hook/0',
+  })
   const it = await startStoreBed({ routing, clock, history })
 
   /** A process of its own that watches a source, from an empty index on. */
@@ -59,6 +66,9 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
   return {
     ...it,
     clock,
+    silence: (some: readonly Silence[]) => {
+      silences = createSilences(some)
+    },
     watch,
     /** Decides what is due in shared states, now or at some other time. */
     fire(nowMs?: number): Promise<boolean> {

@@ -1,10 +1,11 @@
 import { type ConfigSnapshot, createConfigSnapshot } from '../../app/config-snapshot.ts'
 import { evaluateWith } from '../../app/evaluation.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Source, Transition } from '../../model/change.ts'
+import type { Evaluation, Source, Transition } from '../../model/change.ts'
 import type { Delivery } from '../../model/delivery.ts'
 import type { ChangeType, ClusterEvent, RelatedMetadata, Resource } from '../../model/event.ts'
 import { LIMIT_NAMES, type LimitName, type LimitOutcome, type RuleCounts } from '../../model/limit.ts'
+import type { Silences } from '../../model/silence.ts'
 import type { MatchResult } from '../../rules/compile.ts'
 import { MemoryLimits } from '../../rules/limits/memory.ts'
 import type { Message, SinkType } from '../../sink/index.ts'
@@ -35,6 +36,8 @@ export interface RuleResult {
    */
   outcome: 'sent' | 'suppressed' | 'waiting' | 'digested' | 'dropped' | 'taken' | 'failed'
   limit?: LimitName | 'group'
+  /** The silence of all or some of its sinks: `silence 3f9a1c2b until … by …: …`. */
+  silence?: string
   /** Of `failed`. */
   error?: string
 }
@@ -73,10 +76,12 @@ export interface DryRunOptions {
   config: Config
   /** Returns a sink type by its name. */
   load(type: string): Promise<SinkType>
+  /** Those that were in force. */
+  silences?: Silences | undefined
 }
 
 /** Builds the same snapshot as `run`, with limit states in memory. */
-export async function createDryRun({ config, load }: DryRunOptions): Promise<DryRun> {
+export async function createDryRun({ config, load, silences }: DryRunOptions): Promise<DryRun> {
   let nowMs = 0
   let matched: string[] = []
   let errors = new Map<string, string>()
@@ -87,7 +92,7 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     onRuleError: (rule, error) =>
       void errors.set(rule, error instanceof Error ? error.message : String(error)),
   })
-  const limits = new MemoryLimits(snapshot.limits)
+  const limits = new MemoryLimits(snapshot.limits, silences)
   const order = new Map(config.rules.map(({ name }, index) => [name, index]))
   const ruleOf = (name: string) => config.rules[order.get(name) ?? -1]
 
@@ -110,7 +115,10 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     rule: string,
     event: ClusterEvent,
     match: MatchResult,
-    limited?: LimitOutcome,
+    {
+      limited,
+      suppressed = [],
+    }: { limited: LimitOutcome | undefined; suppressed?: Evaluation['suppressed'] },
   ): RuleResult {
     const error = errors.get(rule)
     if (error !== undefined && !matched.includes(rule)) return { rule, sinks: [], outcome: 'failed', error }
@@ -119,11 +127,24 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
     const own = match.limited.find((it) => it.rule === rule)
     const sinks = own?.sinks ?? match.sends.filter((it) => it.rule === rule).map(({ sink }) => sink)
     if (sinks.length === 0) return { rule, sinks, outcome: 'taken' }
-    if (!own) return { rule, sinks, outcome: 'sent' }
+    const silenced = [...suppressed, ...(limited?.suppressed ?? [])].find(
+      (it) => it.rule === rule && it.silence !== undefined,
+    )
+    const bySilence = silenced && { silence: silenced.detail ?? 'a silence' }
+    if (!own) {
+      const isSilenced = silenced !== undefined && silenced.sinks.length === sinks.length
+      return {
+        rule,
+        sinks,
+        ...(isSilenced ? { outcome: 'suppressed', limit: 'silence' } : { outcome: 'sent' }),
+        ...bySilence,
+      }
+    }
     return {
       rule,
       sinks,
-      ...limitedResult(rule, event, limited, waitingLimit(settings)),
+      ...limitedResult(settings, rule, event, limited),
+      ...bySilence,
     }
   }
 
@@ -146,6 +167,7 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
           return match
         },
         limits: snapshot.limits,
+        silences,
         onMalformed(_source, _transition, error) {
           throw error
         },
@@ -160,7 +182,9 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
         counted: countedAs(evaluation, outcome),
         rules: rules
           .toSorted((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0))
-          .map((rule) => resultOf(rule, event, match, outcome)),
+          .map((rule) =>
+            resultOf(rule, event, match, { limited: outcome, suppressed: evaluation.suppressed }),
+          ),
         sent: sentOf([...evaluation.deliveries, ...(outcome?.deliveries ?? [])], atMs),
       }
     },
@@ -173,21 +197,19 @@ export async function createDryRun({ config, load }: DryRunOptions): Promise<Dry
   }
 }
 
-function countedAs(
-  evaluation: { matched: number; dropped: number; unmatched: number },
-  outcome: LimitOutcome | undefined,
-): EventResult['counted'] {
+function countedAs(evaluation: Evaluation, outcome: LimitOutcome | undefined): EventResult['counted'] {
   if (evaluation.matched > 0) return 'matched'
   if (evaluation.dropped > 0) return 'dropped'
   if (evaluation.unmatched > 0) return 'unmatched'
+  if (evaluation.limited) return 'limited'
   return outcome?.emitted[0] ? 'matched' : 'limited'
 }
 
 function limitedResult(
+  settings: Config['rules'][number] | undefined,
   rule: string,
   { id }: ClusterEvent,
   outcome: LimitOutcome | undefined,
-  waitsFor: LimitName | undefined,
 ): Pick<RuleResult, 'outcome' | 'limit'> {
   const own = outcome?.deliveries.filter((it) => it.rule === rule && it.notice?.kind !== 'resolved') ?? []
   if (own.some((it) => it.notice === undefined && it.event.id === id)) return { outcome: 'sent' }
@@ -197,9 +219,10 @@ function limitedResult(
   // `debounce` suppresses earlier events, never the one that comes.
   const limit = LIMIT_NAMES.find((name) => name !== 'debounce' && (suppressed[name] ?? 0) > 0)
   if (limit) return { outcome: 'suppressed', limit }
-  // After `for`, or without it, an event waits for its group or for the end of `mute`.
-  const isMuted = [...outcome.writes.own].some(([key, state]) => key.endsWith(`:${rule}`) && state?.waiting)
-  return { outcome: 'waiting', limit: waitsFor ?? (isMuted ? 'mute' : 'group') }
+  // After `for`, or without it, an event waits for its group, or for the end of `mute` or of a silence.
+  const isDelayed = [...outcome.writes.own].some(([key, state]) => key.endsWith(`:${rule}`) && state?.waiting)
+  const delayedBy = settings?.mute ? 'mute' : 'silence'
+  return { outcome: 'waiting', limit: waitingLimit(settings) ?? (isDelayed ? delayedBy : 'group') }
 }
 
 /** The first limit of a rule that lets events wait. */

@@ -202,7 +202,8 @@ function resultLines(
 }
 
 const REASONS: Partial<Record<RuleResult['outcome'], (it: RuleResult, to: readonly string[]) => string>> = {
-  suppressed: ({ limit }) => `held back by ${limit}; what it would send else:`,
+  suppressed: ({ limit, silence }) =>
+    `held back by ${shownValue(silence ?? limit, 300)}; what it would send else:`,
   waiting: ({ limit }) =>
     limit === 'for'
       ? 'waits until it has lasted so long; then it sends:'
@@ -237,11 +238,16 @@ function verdictLines(
     const sinks = sent.map(({ delivery }) => delivery.sink).join(', ')
     lines.push(paint('good', `→ ${would} to ${sinks} by ${rule}`))
   }
-  for (const { rule, limit, outcome } of result.rules) {
+  for (const { rule, limit, silence, outcome } of result.rules) {
     const waits = { for: 'if it lasts', debounce: 'whether something newer comes' }
     const wait = waits[limit as keyof typeof waits] ?? `for its ${limit}`
     if (outcome === 'suppressed')
-      lines.push(paint('warn', `⏸ ${rule} matches, and its ${limit} holds this one back`))
+      lines.push(
+        paint(
+          'warn',
+          `⏸ ${rule} matches, and ${shownValue(silence ?? `its ${limit}`, 300)} holds this one back`,
+        ),
+      )
     if (outcome === 'waiting') lines.push(paint('warn', `⏸ ${rule} matches, and waits ${wait}`))
     if (outcome === 'dropped') lines.push(paint('warn', `■ dropped by ${rule}`))
   }

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { ClusterEvent } from '../../model/event.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
+import { createSilences } from '../../rules/silences/silences.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
+import { listSilences } from '../../store/control/silences.ts'
 import { readHistory } from '../../store/history/read-history.ts'
 import { listDeadLetters, type StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
 import { printable } from '../../text/printable.ts'
@@ -36,7 +38,8 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
   requireRuleAndSink(options, configuration.config)
   await using queue = await openQueue(options)
   const print = (it: string) => void process.stdout.write(configuration.hide(it))
-  const run = await createDryRun(configuration)
+  const silences = createSilences(await listSilences(queue.redis, queue.keys))
+  const run = await createDryRun({ ...configuration, silences })
   const records = await recordsOf(queue, target)
   const isWanted = ({ event, sink, rule }: Sent) =>
     isAbout(target, event) && (options.sink ?? sink) === sink && (options.rule ?? rule) === rule

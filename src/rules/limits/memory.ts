@@ -9,12 +9,15 @@ import {
   type RuleCounts,
   sumOfCounts,
 } from '../../model/limit.ts'
+import type { Silences } from '../../model/silence.ts'
 import type { Scope } from './limit-transaction.ts'
 
 const SCOPES: readonly Scope[] = ['shared', 'own']
 
 /** Limits with their states in this process, with the same results as with Redis. For dry runs. */
 export class MemoryLimits {
+  /** Those in force; they can be replaced. */
+  silences: Silences | undefined
   readonly #limits: Limits
   readonly #states = {
     shared: new Map<string, LimitState & { endsMs: number }>(),
@@ -22,12 +25,13 @@ export class MemoryLimits {
   }
   readonly #counts = new Map<string, RuleCounts>()
 
-  constructor(limits: Limits) {
+  constructor(limits: Limits, silences?: Silences) {
     this.#limits = limits
+    this.silences = silences
   }
 
   apply(events: readonly Limited[], nowMs: number): LimitOutcome {
-    return this.#stored(this.#limits.apply(events, this.#statesAt(nowMs), nowMs), nowMs)
+    return this.#stored(this.#limits.apply(events, this.#statesAt(nowMs), nowMs, this.silences), nowMs)
   }
 
   /** Evaluates the states that are due by `toMs`, each at its due time. */
@@ -57,7 +61,7 @@ export class MemoryLimits {
         dueMs !== undefined && dueMs <= nowMs ? key : [],
       )
     const due: LimitKeys = { shared: dueIn('shared'), own: dueIn('own') }
-    return this.#stored(this.#limits.expire(due, this.#statesAt(nowMs), nowMs), nowMs)
+    return this.#stored(this.#limits.expire(due, this.#statesAt(nowMs), nowMs, this.silences), nowMs)
   }
 
   /** Sums by rule since the start. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Delivery } from '../../../src/model/delivery.ts'
 import type { ChangeType, ClusterEvent } from '../../../src/model/event.ts'
-import type { Limited, LimitName, RuleCounts } from '../../../src/model/limit.ts'
+import type { Limited, LimitName, RuleCounts, Suppression } from '../../../src/model/limit.ts'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
 import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
 import { LimitKeysShape, type RuleLimits } from '../../../src/rules/limits/schema.ts'
@@ -88,6 +88,8 @@ export interface Bed {
   /** Lets time pass. */
   until(at: number): string[]
   deliveries: Delivery[]
+  /** Without the event. */
+  suppressed: Omit<Suppression, 'event'>[]
   counts(rule?: string): Partial<Record<LimitName, number>> & Partial<RuleCounts>
 }
 
@@ -101,6 +103,7 @@ export function openBed(written: Written, more: Written & { name?: string } = {}
     ]),
   )
   const deliveries: Delivery[] = []
+  const suppressed: Bed['suppressed'] = []
   const told: string[] = []
   const note = (atMs: number, some: readonly Delivery[]) => {
     deliveries.push(...some)
@@ -112,11 +115,14 @@ export function openBed(written: Written, more: Written & { name?: string } = {}
   return {
     memory,
     deliveries,
+    suppressed,
     run(...happenings) {
       for (const happening of happenings) {
         pass(happening.at)
         const nowMs = START_MS + happening.at * 1000
-        note(nowMs, memory.apply([limitedOf(happening)], nowMs).deliveries)
+        const outcome = memory.apply([limitedOf(happening)], nowMs)
+        suppressed.push(...outcome.suppressed.map(({ event: _, ...it }) => it))
+        note(nowMs, outcome.deliveries)
       }
       return told
     },

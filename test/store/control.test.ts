@@ -1,0 +1,174 @@
+import { expect, test } from 'vitest'
+import { followSilences } from '../../src/app/silences.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { acknowledgeIncident, listIncidents } from '../../src/store/control/incidents.ts'
+import { addSilence, expireSilence, listSilences } from '../../src/store/control/silences.ts'
+import { readHistory } from '../../src/store/history/read-history.ts'
+import { limitsIn, START_MS } from '../rules/limits/bed.ts'
+import { waitFor } from '../wait-for.ts'
+import { startRealLimits } from './real-limits-bed.ts'
+import { startStoreBed } from './store-bed.ts'
+
+const DAY_MS = 86_400_000
+const DRAFT = {
+  match: { rule: 'r' },
+  fromMs: START_MS,
+  untilMs: START_MS + 60_000,
+  reason: 'deploy',
+  by: 'alice',
+}
+
+test('silences are listed until a day after their end, and end early once', async () => {
+  await using it = await startStoreBed()
+  const { reader: redis, keys } = it
+  const silence = await addSilence(redis, keys, DRAFT, START_MS)
+  const later = await addSilence(
+    redis,
+    keys,
+    { ...DRAFT, fromMs: START_MS + 1, untilMs: START_MS + 9 },
+    START_MS,
+  )
+  const states = async (atMs: number) => (await listSilences(redis, keys, atMs)).map(({ state }) => state)
+  expect(await states(START_MS)).toEqual(['active', 'pending'])
+  expect(await expireSilence(redis, keys, silence.id, START_MS + 5)).toEqual({
+    ...silence,
+    untilMs: START_MS + 5,
+  })
+  expect(await expireSilence(redis, keys, silence.id, START_MS + 6)).toEqual({
+    ...silence,
+    untilMs: START_MS + 5,
+  })
+  expect(await expireSilence(redis, keys, later.id, START_MS)).toMatchObject({ untilMs: START_MS })
+  expect(await expireSilence(redis, keys, 'none', START_MS)).toBeUndefined()
+  await redis.hset(keys.silences, 'torn', '{')
+  expect(await states(START_MS + 7)).toEqual(['ended', 'ended'])
+  expect(await states(START_MS + 5 + DAY_MS)).toEqual([])
+})
+
+test('there are at most 1,000 silences, of a bounded size; ended ones make room', async () => {
+  await using it = await startStoreBed()
+  const { reader: redis, keys } = it
+  const add = (atMs: number, match: object = {}) =>
+    addSilence(redis, keys, { ...DRAFT, match: { ...match } }, atMs)
+  await expect(add(START_MS, { name: Array(2_000).fill('abcdef') })).rejects.toThrow('8192')
+  for (let i = 0; i < 1_000; i++) await add(START_MS)
+  await expect(add(START_MS)).rejects.toThrow('1,000')
+  await add(DRAFT.untilMs + DAY_MS)
+})
+
+test('a process has the silences before its first commit, learns of new ones, and keeps them without Redis', async () => {
+  await using it = await startStoreBed()
+  const { reader: redis, keys } = it
+  const clock = { now: () => START_MS }
+  const first = await addSilence(redis, keys, { ...DRAFT, match: {} }, START_MS)
+  const metrics = createMetrics()
+  const follow = () => followSilences({ redis, keys, metrics, log: silentLog, clock, pollMs: 10 })
+  const followed = await follow()
+  const event = {
+    type: 'ADDED',
+    apiVersion: 'v1',
+    kind: 'Pod',
+    namespace: 'a',
+    name: 'b',
+    labels: {},
+    annotations: {},
+    event: undefined,
+  } as const
+  const found = (rule: string, atMs = START_MS) => followed.current()?.find(rule, 's', event, atMs)?.id
+  expect(found('x')).toBe(first.id)
+  await expireSilence(redis, keys, first.id, START_MS)
+  await waitFor(() => found('x') === undefined, { what: 'the end' })
+  const second = await addSilence(redis, keys, DRAFT, START_MS)
+  await waitFor(() => found('r') === second.id, { what: 'the new one' })
+  redis.disconnect()
+  expect(found('r', DRAFT.untilMs - 1)).toBe(second.id)
+  expect(found('r', DRAFT.untilMs)).toBeUndefined()
+  await followed.close()
+})
+
+test('silenced events are counted by rule and silence, and recorded in the history; the ledger balances', async () => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn({ throttle: { every: '1s' } }) }])
+  const { happen } = await it.watch()
+  const silence = await addSilence(it.reader, it.keys, DRAFT, START_MS)
+  it.silence([silence])
+  await happen({ at: 0 })
+  await happen({ at: 1 })
+  it.clock.ms = START_MS + 60_000
+  await happen({ at: 60 })
+  expect(await listSilences(it.reader, it.keys, START_MS)).toMatchObject([{ id: silence.id, suppressed: 2 }])
+  const ledger = await it.ledger()
+  expect(ledger.balanced).toBe(true)
+  expect(ledger.rules['r']).toMatchObject({ matched: 3, sent: 1, suppressed: { silence: 2 } })
+  const records = await Array.fromAsync(readHistory(it.reader, it.keys))
+  expect(
+    records.map(({ limit, silence: id, detail }) => [limit, id, detail?.endsWith('by alice: deploy')]),
+  ).toEqual([
+    ['silence', silence.id, true],
+    ['silence', silence.id, true],
+  ])
+})
+
+test('an acknowledged incident sends nothing but its resolve notification; the next one is sent', async () => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn({ resolve: { after: '1m' } }) }])
+  const { happen } = await it.watch()
+  await happen({ at: 0 })
+  const [incident] = (await listIncidents(it.reader, it.keys)).items
+  expect(incident).toMatchObject({ rule: 'r', sinceMs: START_MS, notifications: 1 })
+  if (!incident) return
+  const by = { by: 'alice', atMs: START_MS + 1, reason: 'on it' }
+  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'r', key: 'r:none' }, by)).toBe(false)
+  expect(await acknowledgeIncident(it.reader, it.keys, incident, by)).toBe(true)
+  await happen({ at: 30 })
+  expect((await listIncidents(it.reader, it.keys)).items).toEqual([{ ...incident, acknowledged: by }])
+  expect((await it.ledger()).rules['r']).toMatchObject({
+    matched: 2,
+    sent: 1,
+    suppressed: { acknowledged: 1 },
+  })
+  it.clock.ms = START_MS + 90_000
+  expect(await it.fire()).toBe(true)
+  expect((await listIncidents(it.reader, it.keys)).items).toEqual([])
+  await happen({ at: 100 })
+  const ledger = await it.ledger()
+  expect(ledger.rules['r']).toMatchObject({ matched: 3, sent: 2, notices: 1 })
+  expect(ledger.balanced).toBe(true)
+})
+
+test('no acknowledgement is lost between commits of the same incident', async () => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn({ resolve: { after: '1h' } }) }])
+  const { happen } = await it.watch()
+  await happen({ at: 0 })
+  const [incident] = (await listIncidents(it.reader, it.keys)).items
+  if (!incident) throw new Error('no incident')
+  let ended = false
+  const commits = (async () => {
+    for (let at = 1; at <= 60; at++) await happen({ at: 0 })
+    ended = true
+  })()
+  for (let n = 1; !ended; n++) {
+    const by = { by: `b${n}`, atMs: n }
+    expect(await acknowledgeIncident(it.reader, it.keys, incident, by)).toBe(true)
+    // Other commits write the state meanwhile.
+    expect((await listIncidents(it.reader, it.keys)).items[0]?.acknowledged).toEqual(by)
+  }
+  await commits
+  expect((await it.ledger()).balanced).toBe(true)
+})
+
+test('the incident of one object is acknowledged until it ends', async () => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn({ resolve: true }) }])
+  const { happen } = await it.watch()
+  await happen({ at: 0, uid: 'u' })
+  const list = async () => (await listIncidents(it.reader, it.keys)).items
+  expect(await list()).toMatchObject([{ rule: 'r', key: 'u:r', notifications: 1 }])
+  const by = { by: 'alice', atMs: START_MS }
+  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'r', key: 'u:r' }, by)).toBe(true)
+  expect(await list()).toMatchObject([{ acknowledged: by }])
+  it.clock.ms = START_MS + 20_000
+  await happen({ at: 10, uid: 'u', holds: false })
+  expect(await list()).toEqual([])
+  await happen({ at: 20, uid: 'u' })
+  expect((await list())[0]).not.toHaveProperty('acknowledged')
+  expect(await it.reader.hlen(it.keys.acknowledged)).toBe(0)
+})
