@@ -81,7 +81,7 @@ const LOCK_POLLS = 30
 const MOST_TRIES = 3
 const LONGEST_WAIT_MS = 5_000
 
-/** Acts on clicks: checks who clicked where, does what the button stands for, logs it and answers in the thread. It never throws. */
+/** Acts on clicks: checks who clicked where, does what the button is for, logs it and answers in the thread. It never throws. */
 export function createActionHandler(parts: HandlerParts): ActionHandler {
   const { sink, cluster, config, actions, api, threads, log } = parts
   const running = new Set<Promise<void>>()
