@@ -81,6 +81,16 @@ const ELSEWHERE: Elsewhere[] = [
   { page: /recipes\/operation/, command: /./, by: 'test/deploy/readme.test.ts' },
   // Needs a journal in which something has happened.
   { command: /^kubeherald backtest/, by: 'test/cluster/tail.test.ts', as: "desk.run('backtest'" },
+  {
+    command: /^kubeherald silence expire/,
+    by: 'test/cli/control.test.ts',
+    as: "'silence', 'expire'",
+  },
+  {
+    command: /^kubeherald incidents acknowledge/,
+    by: 'test/cli/control.test.ts',
+    as: "'incidents', 'acknowledge'",
+  },
   { command: /check\.sh$/, by: '.github/workflows/image.yml' },
   {
     command: /^docker run --rm/,

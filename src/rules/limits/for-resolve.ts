@@ -8,7 +8,7 @@ import { applyLimitChain } from './limit-chain.ts'
 import { DAY_MS, KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import { isSampled, type RulePlan } from './rule-plan.ts'
 import { quietUntil, silenceOf, storedWithoutSilenced, timerMs } from './silenced.ts'
-import type { ForResolveState } from './states.ts'
+import type { ForResolveState, StoredEmission } from './states.ts'
 
 /** The state of an object that matches is kept for this time without an event of it. */
 const KEEP_OPEN_MS = 90 * DAY_MS
@@ -101,7 +101,7 @@ function update(
   atMs: number,
 ): void {
   const { over, pending, ...rest } = state
-  const sinks = pending?.told.sinks ?? []
+  const sinks = pending ? storedIn(pending).sinks : []
   if (pending && sinks.every((sink) => match.sinks.includes(sink))) {
     const told = toStored(emissionOf(event, match.entered ? match.sinks : sinks))
     const places = match.entered ? stateKeysOf(plan, event, match) : pending.places
@@ -171,14 +171,15 @@ function open(
     return false
   }
   tx.counters.count(plan.name, 'waiting', -1)
-  const { told, places } = pending
-  const sinks = storedWithoutSilenced(tx, plan.name, told, atMs)
+  const { places } = pending
+  const stored = storedIn(pending)
+  const sinks = storedWithoutSilenced(tx, plan.name, stored, atMs)
   if (sinks.length === 0) {
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
   }
-  const emission = { ...fromStored(told), sinks }
-  const keys = keysForSinks(plan.name, places, told.sinks, sinks)
+  const emission = { ...fromStored(stored), sinks }
+  const keys = keysForSinks(plan.name, places, stored.sinks, sinks)
   const result = applyLimitChain(tx, plan, keys, emission, atMs)
   if ('suppressedBy' in result) {
     keep(tx, plan, key, { ...rest, waiting: 0 })
@@ -199,6 +200,10 @@ function open(
   return isEmitted
 }
 
+function storedIn({ told: event }: NonNullable<ForResolveState['pending']>): StoredEmission {
+  return event
+}
+
 function suppressPending(
   tx: LimitTransaction,
   key: string,
@@ -206,8 +211,8 @@ function suppressPending(
   limit: LimitName | Silence,
 ): void {
   tx.counters.count(rule, 'waiting', -1)
-  const { header: event, sinks } = pending?.told ?? {}
-  if (event && sinks) tx.suppress(rule, limit, { event, sinks })
+  const stored = pending && storedIn(pending)
+  if (stored) tx.suppress(rule, limit, { event: stored.header, sinks: stored.sinks })
   tx.forget('own', key)
 }
 
@@ -218,7 +223,7 @@ function dueOf(
   { sinceMs, pending }: ForResolveState,
 ): number {
   const lastedMs = sinceMs + (plan.forMs ?? 0)
-  if (pending) return quietUntil(tx, plan, pending.told, lastedMs)
+  if (pending) return quietUntil(tx, plan, storedIn(pending), lastedMs)
   return plan.muted?.endsAt(lastedMs) ?? lastedMs
 }
 
@@ -232,8 +237,8 @@ function pendingLimit(
   if (forMs !== undefined && atMs < sinceMs + forMs) return 'for'
   const lastedMs = sinceMs + (forMs ?? 0)
   // A silence that has ended delayed it until now.
-  const silence =
-    pending && (silenceOf(tx, name, pending.told, atMs) ?? silenceOf(tx, name, pending.told, lastedMs))
+  const stored = pending && storedIn(pending)
+  const silence = stored && (silenceOf(tx, name, stored, atMs) ?? silenceOf(tx, name, stored, lastedMs))
   if (silence) return silence
   if (muted) return 'mute'
   return forMs !== undefined ? 'for' : 'silence'

@@ -52,7 +52,7 @@ function matchFaults({ match, all }: AskedSilence, { rules, sinks }: KnownNames)
       {
         path: ['match'],
         message: 'has no condition, so the silence would match everything',
-        hint: 'name a namespace, a rule or a sink; --all confirms that everything is meant',
+        hint: 'name a namespace, a rule or a sink; --all confirms a silence of everything',
       },
     ]
   return [

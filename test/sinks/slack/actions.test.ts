@@ -4,6 +4,7 @@ import { memoryStore, testContext } from '../../../src/sink/testkit/context.ts'
 import { createAuthority } from '../../servers/certificates.ts'
 import { startHttpProxy } from '../../servers/http-proxy.ts'
 import type { Posted } from '../../servers/slack/workspace.ts'
+import { startReceiver } from '../../servers/receiver.ts'
 import { type FakeSlack, startSlack } from '../../servers/slack.ts'
 import { waitFor } from '../../wait-for.ts'
 import { never, openSlack, type SlackParts, tellOf } from './bed.ts'
@@ -222,10 +223,13 @@ test.each<[what: string, forged: object]>([
 
 test('answers go to Slack only', async () => {
   await using it = await startButtons()
-  const forged = { response_url: 'http://169.254.169.254/latest', user: { id: MALLORY } }
+  await using elsewhere = await startReceiver()
+  const forged = { response_url: elsewhere.url, user: { id: MALLORY } }
   await it.fake.clicks.click(it.posted, 'Silence 1 h', { forged })
   await waitFor(() => it.audits().length === 1, { what: 'the refusal' })
-  expect(it.fake.clicks.answers).toEqual([])
+  await it.fake.clicks.click(it.posted, 'Silence 1 h', { user: MALLORY })
+  await waitFor(() => it.fake.clicks.answers.length === 1, { what: 'an answer to Slack' })
+  expect(elsewhere.requests).toEqual([])
 })
 
 test('without Redis the user is asked to try again, and the click is audited', async () => {

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../../src/observe/log.ts'
+import { keysOf } from '../../src/store/keys.ts'
+import { encodeState } from '../../src/store/limits/limit-states.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
+import { checkRedis } from '../../src/store/redis/requirements.ts'
+import { startRedis } from '../servers/redis.ts'
+import { headerFor } from '../store/objects.ts'
+import { configuration, openDesk } from './cli.ts'
+import { runHere } from './here.ts'
+
+async function open() {
+  const stack = new AsyncDisposableStack()
+  const desk = stack.use(openDesk())
+  const server = stack.use(await startRedis())
+  const redis = openRedis(server.url, 'work', silentLog)
+  stack.defer(() => redis.disconnect())
+  const keys = keysOf('here')
+  await checkRedis({ redis, keys })
+  desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
+  const run = (...args: string[]) => runHere(desk, ...args)
+  const json = async (...args: string[]) => JSON.parse((await run(...args, '-o', 'json')).stdout || 'null')
+  return { redis, keys, run, json, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+test('a silence is added, shown by list and status, and ended', async () => {
+  await using it = await open()
+  const beforeMs = Date.now()
+  const added = await it.json(
+    'silence',
+    'add',
+    '--match',
+    'namespace=shop|pay',
+    '--match',
+    'sink=screen',
+    '--for',
+    '2h',
+    '--by',
+    'alice',
+  )
+  expect(added).toMatchObject({
+    match: { namespace: ['shop', 'pay'], sink: 'screen' },
+    by: 'alice',
+    reason: '',
+  })
+  expect(added.untilMs - added.fromMs).toBe(7_200_000)
+  expect(added.fromMs).toBeGreaterThanOrEqual(beforeMs)
+  expect(await it.json('silence', 'list')).toEqual({ ...added, state: 'active', suppressed: 0 })
+  expect((await it.json('status')).silences).toMatchObject([{ id: added.id }])
+  expect((await it.run('status')).stdout).toContain(added.id)
+  expect(await it.run('silence', 'expire', added.id)).toMatchObject({ code: 0 })
+  expect(await it.json('silence', 'list')).toBeNull()
+  expect(await it.json('silence', 'list', '--ended')).toMatchObject({ id: added.id, state: 'ended' })
+  expect(await it.run('silence', 'expire', 'none')).toMatchObject({ code: 2 })
+})
+
+test.each([
+  [['--for', '1h'], '--match'],
+  [['--match', 'namespace=shop'], '--for'],
+  [['--match', 'namespace=shop', '--for', '1h', '--until', '2099-01-01T00:00:00Z'], '--until'],
+  [['--match', 'namespace=shop', '--until', '2020-01-01T00:00:00Z'], '--until'],
+  [['--match', 'namespace=shop', '--until', 'tomorrow'], '--until'],
+  [
+    ['--match', 'namespace=shop', '--from', '2090-01-01T00:00:00Z', '--until', '2089-01-01T00:00:00Z'],
+    '--until',
+  ],
+  [['--match', 'nmaespace=shop', '--for', '1h'], 'namespace'],
+  [['--match', 'rule=none', '--for', '1h'], '--match rule'],
+  [['--match', 'sink=scren', '--for', '1h'], 'screen'],
+])('silence add %j is refused and names %s', async (args, named) => {
+  await using it = await open()
+  const { code, stderr, stdout } = await it.run('silence', 'add', ...args)
+  expect([code, stdout]).toEqual([2, ''])
+  expect(stderr).toContain(named)
+  expect(await it.redis.hlen(it.keys.silences)).toBe(0)
+})
+
+test('incidents are listed, and acknowledged by id or by rule and object', async () => {
+  await using it = await open()
+  const header = { ...headerFor('web', '1', 'ADDED', 'u'), kind: 'Pod', namespace: 'shop' }
+  const last = { header, object: '{}', sinks: ['hook'] }
+  const state = { v: 1, limit: 'quiet', rule: 'all', waiting: 0, sinceMs: 5, lastMs: 6, last, sent: 2 }
+  const dueMs = Date.now() + 60_000
+  const value = encodeState({ text: JSON.stringify(state), expiresAfterMs: 60_000, dueMs }, Date.now())
+  await it.redis.set(it.keys.limit('all:x'), value)
+  await it.redis.zadd(it.keys.limitTimers, dueMs, 'all:x')
+  const incident = { rule: 'all', key: 'all:x', object: 'Pod shop/web', sinceMs: 5, notifications: 2 }
+  expect(await it.json('incidents', 'list')).toEqual(incident)
+  expect(await it.run('incidents', 'acknowledge', 'all:y')).toMatchObject({ code: 2 })
+  expect(await it.run('incidents', 'acknowledge', '--rule', 'other', 'pod/shop/web')).toMatchObject({
+    code: 2,
+  })
+  expect(await it.run('incidents', 'acknowledge', 'all:x', '--by', 'bob')).toMatchObject({ code: 0 })
+  expect(await it.json('incidents', 'list')).toMatchObject({ acknowledged: { by: 'bob' } })
+  const args = ['--rule', 'all', 'po/shop/web', '--by', 'alice', '--reason', 'on it']
+  expect(await it.run('incidents', 'acknowledge', ...args)).toMatchObject({ code: 0 })
+  expect(await it.json('incidents', 'list')).toMatchObject({ acknowledged: { by: 'alice', reason: 'on it' } })
+})
