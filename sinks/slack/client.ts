@@ -33,7 +33,8 @@ interface ApiOptions {
   mask: Mask
 }
 
-const QUIET = {
+/** A logger for Slack's packages, whose messages contain tokens and contents. */
+export const QUIET = {
   debug() {},
   info() {},
   warn() {},
@@ -51,7 +52,7 @@ async function loadClient(): Promise<typeof import('@slack/web-api')> {
 
 /** Loads Slack's client: a configuration without Slack never does. */
 export async function createSlackApi(options: ApiOptions, fetching: Transport): Promise<SlackApi> {
-  const { WebClient, ErrorCode } = await loadClient()
+  const { WebClient } = await loadClient()
   const clients = new WeakMap<AbortSignal, WebClient>()
 
   /** The client has no signal for a call, so each signal has a client. */
@@ -71,35 +72,37 @@ export async function createSlackApi(options: ApiOptions, fetching: Transport): 
     return client
   }
 
-  function verdictOf(error: unknown, about: Circumstances): Verdict {
-    const { code, data, retryAfter, statusCode, message } = (error ?? {}) as Failure
-    if (code === ErrorCode.RateLimitedError) return throttled(retryAfter)
-    if (/^Retry header did not contain a valid timeout/.test(String(message))) return throttled(undefined)
-    if (code === ErrorCode.PlatformError) {
-      const { error: word, needed, response_metadata: more } = data ?? {}
-      return classifyCode(
-        String(word ?? ''),
-        { needed: textOf(needed), messages: textsOf(data?.errors) ?? textsOf(more?.messages) },
-        about,
-      )
-    }
-    if (code === ErrorCode.HTTPError) return classifyStatus(Number(statusCode))
-    // `null` and the like: the client stumbles over an answer that is JSON but no object.
-    if (error instanceof TypeError && code === undefined && error.cause === undefined)
-      return unexpectedBody('null', about.mask)
-    return classifyFault(error, about.mask)
-  }
-
   return {
     async call(method, args, about, signal) {
       try {
         const answer = await clientFor(signal).apiCall(method, args)
         return { ok: true, answer: answer as unknown as Answer }
       } catch (error) {
-        return { ok: false, verdict: verdictOf(error, { ...about, mask: options.mask }) }
+        return { ok: false, verdict: await verdictOf(error, { ...about, mask: options.mask }) }
       }
     },
   }
+}
+
+/** Returns the class of what a call of Slack's client was rejected with. */
+export async function verdictOf(error: unknown, about: Circumstances): Promise<Verdict> {
+  const { ErrorCode } = await loadClient()
+  const { code, data, retryAfter, statusCode, message } = (error ?? {}) as Failure
+  if (code === ErrorCode.RateLimitedError) return throttled(retryAfter)
+  if (/^Retry header did not contain a valid timeout/.test(String(message))) return throttled(undefined)
+  if (code === ErrorCode.PlatformError) {
+    const { error: word, needed, response_metadata: more } = data ?? {}
+    return classifyCode(
+      String(word ?? ''),
+      { needed: textOf(needed), messages: textsOf(data?.errors) ?? textsOf(more?.messages) },
+      about,
+    )
+  }
+  if (code === ErrorCode.HTTPError) return classifyStatus(Number(statusCode))
+  // `null` and the like: the client stumbles over an answer that is JSON but no object.
+  if (error instanceof TypeError && code === undefined && error.cause === undefined)
+    return unexpectedBody('null', about.mask)
+  return classifyFault(error, about.mask)
 }
 
 interface Failure {
@@ -132,6 +135,8 @@ interface FetchOptions {
 export interface Transport {
   /** Sends once, follows no redirect, reads at most 1 MiB of the answer; ends when one of the signals aborts. */
   fetch(url: string | URL, init: RequestInit, signal: AbortSignal): Promise<Response>
+  /** For connections of others that take the same way. */
+  readonly dispatcher: Dispatcher
   close(): Promise<void>
 }
 
@@ -158,6 +163,7 @@ export function createTransport({ proxy, ca }: FetchOptions): Transport {
         ends.dispose()
       }
     },
+    dispatcher,
     close: () => dispatcher.destroy(),
   }
 }

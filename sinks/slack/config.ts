@@ -7,13 +7,13 @@ import {
   type Template,
   templateText,
 } from '../../src/sink/index.ts'
+import { Actions, whatToken } from './action-options.ts'
+import { AllowedChannel, CHANNEL_RULE, channelName, isAllowed, spelled } from './channels.ts'
 
 const MODES = ['message', 'thread', 'update'] as const
 export type Mode = (typeof MODES)[number]
 
 const Mode = z.enum(MODES)
-
-const CHANNEL_RULE = 'must be a channel such as "#shop" or its id such as C0123456789'
 
 /** A channel, or a template of one. */
 const ChannelTemplate = templateText().refine(
@@ -27,23 +27,10 @@ const Channel = z.string().transform((text, context) => {
   return channel ?? z.NEVER
 })
 
-const AllowedChannel = z.string().transform((text, context) => {
-  const channel = allowedChannel(text)
-  if (channel === undefined)
-    context.addIssue({ code: 'custom', message: `${CHANNEL_RULE}, or a glob such as "#team-*"` })
-  return channel ?? z.NEVER
-})
-
 const Token = z.string().refine((it) => /^(xoxe\.)?xoxb-[\w-]{8,}$/.test(it), {
   error: ({ input }) =>
     `${whatToken(String(input))}must be the app's Bot User OAuth Token, which begins with xoxb-`,
 })
-
-function whatToken(text: string): string {
-  if (text.startsWith('xapp-')) return 'is an app-level token; '
-  if (text.startsWith('xoxp-')) return 'is the token of a user; '
-  return ''
-}
 
 const HttpUrl = z
   .string()
@@ -63,6 +50,8 @@ const WebhookUrl = OpenUrl.refine(
 )
 
 export const WEBHOOK_CHANNEL = 'a webhook writes into its own channel only; a token can choose one'
+const WEBHOOK_ACTIONS =
+  'a webhook has no buttons: Slack reports clicks only to an app with a token; use token in place of url'
 export const WEBHOOK_MODE = 'a webhook can neither thread nor update; a token can'
 
 const Rate = z.number().positive().max(50)
@@ -132,6 +121,9 @@ export const Options = z.strictObject({
     )
     .optional()
     .meta({ description: 'Certificates of authorities, as PEM text.' }),
+  actions: Actions.optional().meta({
+    description: 'Buttons in messages, over Socket Mode: acknowledge, silence, history.',
+  }),
   apiUrl: OpenUrl.default(new URL('https://slack.com/api/')).meta({ description: 'Where the Web API is.' }),
 })
 
@@ -144,6 +136,7 @@ export const SlackConfig = Options.superRefine((it, context) => {
   if (it.url !== undefined && it.token === undefined) {
     if (it.channel) issue(['channel'], WEBHOOK_CHANNEL)
     if (it.mode !== undefined && it.mode !== 'message') issue(['mode'], WEBHOOK_MODE)
+    if (it.actions) issue(['actions'], WEBHOOK_ACTIONS)
   } else if (it.token !== undefined && !it.channel)
     issue([], 'needs a channel to write to, such as channel: "#alerts"')
   if (it.channel && !it.channel.constant && it.allowChannels.length === 0)
@@ -216,26 +209,6 @@ interface ChannelOptions {
 /** A channel's name or id as Slack takes it, or why there is none. */
 type Target = { ok: true; channel: string } | { ok: false; detail: string }
 
-const ID = /^[CGD][A-Z0-9]{7,20}$/
-const NAME = /^[\p{L}\p{N}_.-]{1,80}$/u
-
-/** A name without `#` in lower case, or an id; undefined when it can be neither. */
-export function channelName(text: string): string | undefined {
-  const trimmed = text.trim()
-  if (ID.test(trimmed)) return trimmed
-  const name = trimmed.replace(/^#/, '').toLowerCase()
-  return NAME.test(name) ? name : undefined
-}
-
-/** As it is shown, and as Slack takes it: `#shop`, `C0123456789`. */
-export function spelled(channel: string): string {
-  return ID.test(channel) ? channel : `#${channel}`
-}
-
-export function isChannelId(channel: string): boolean {
-  return ID.test(channel)
-}
-
 /**
  * Returns the channel of a message. A channel that a template derives from an object must be in the list: a user
  * who may label a pod must not choose the readers. Throws a TemplateFault.
@@ -265,31 +238,4 @@ function denied(
   if (list.length === 0)
     return `channel ${template.source} gave ${shown}, but the sink has no allowChannels: list there what templates may choose`
   return `channel ${template.source} gave ${shown}, which is not in allowChannels (${list.map(spelled).join(', ')})`
-}
-
-/** Matches literally or by a glob: `*` is one or more characters, so `team-*` does not match `team-`. */
-export function isAllowed(channel: string, list: readonly string[]): boolean {
-  return list.some((entry) => (entry.includes('*') ? globMatches(entry, channel) : entry === channel))
-}
-
-function globMatches(glob: string, text: string): boolean {
-  const parts = glob.split('*')
-  const first = parts[0] as string
-  const last = parts.at(-1) as string
-  if (!text.startsWith(first) || !text.endsWith(last)) return false
-  let from = first.length
-  const end = text.length - last.length
-  for (const part of parts.slice(1, -1)) {
-    const at = text.indexOf(part, from + 1)
-    if (at < 0 || at + part.length > end) return false
-    from = at + part.length
-  }
-  return from < end
-}
-
-/** Parses an entry of the list: a name, an id or a glob of names. Returns undefined if it is invalid. */
-function allowedChannel(text: string): string | undefined {
-  if (!text.includes('*')) return channelName(text)
-  const glob = text.trim().replace(/^#/, '').toLowerCase()
-  return /^[\p{L}\p{N}_.*-]{1,80}$/u.test(glob) ? glob.replace(/\*+/g, '*') : undefined
 }

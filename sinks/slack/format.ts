@@ -8,6 +8,7 @@ import {
   timeOf,
 } from '../../src/sink/index.ts'
 import {
+  type ActionsBlock,
   type Block,
   bold,
   charactersOf,
@@ -57,11 +58,13 @@ export interface ThreadContext {
    * message.
    */
   closing?: 'reply' | 'root' | undefined
+  /** Left out when it is resolved. */
+  buttons?: ActionsBlock | undefined
 }
 
 /** Formats a message for Slack. Throws a TemplateFault. */
 export function formatMessage(message: Message, context: ThreadContext = {}): Rendered {
-  const { mention = [], over, closing } = context
+  const { mention = [], over, closing, buttons } = context
   const content = closing ? closingPart(message.content, closing) : message.content
   const severity = over ? 'resolved' : content.severity
   const { color, emoji } = LOOKS[severity]
@@ -77,6 +80,7 @@ export function formatMessage(message: Message, context: ThreadContext = {}): Re
     ...logsBlock(content.logs),
     ...commandBlock(content.command),
     contextBlock(message, content, context),
+    ...(buttons && severity !== 'resolved' ? [buttons] : []),
   ]
   const rest = MAX_IN_ALL - around.reduce((n, block) => n + charactersOf(block), 0) - text.length
   const fields = fieldsOf(content, rest)

@@ -7,17 +7,11 @@ import {
   type SinkContext,
   TemplateFault,
 } from '../../src/sink/index.ts'
+import { channelName, isChannelId, spelled } from './channels.ts'
 import { type Answer, createSlackApi, createTransport, type SlackApi } from './client.ts'
-import {
-  channelName,
-  isChannelId,
-  SlackConfig,
-  SlackRoute,
-  spelled,
-  WEBHOOK_CHANNEL,
-  WEBHOOK_MODE,
-} from './config.ts'
+import { SlackConfig, SlackRoute, WEBHOOK_CHANNEL, WEBHOOK_MODE } from './config.ts'
 import { channelOf, createDelivery } from './deliver.ts'
+import { openInteractions } from './interactions.ts'
 import { inMrkdwn } from './markup.ts'
 import { createApiPoster, createFailingChannels, createWebhookPoster } from './post.ts'
 import { createBucket, createBuckets } from './rate-limit.ts'
@@ -44,7 +38,11 @@ export default defineSink<SlackConfig, SlackRoute>({
   showsChanges: () => true,
   maxBatch: 500,
   example: `{ type: slack, token: "\${env:SLACK_TOKEN}", channel: "#kubernetes" }`,
-  placeholders: { token: 'xoxb-kubeherald-placeholder', channel: '#kubeherald-placeholder' },
+  placeholders: {
+    token: 'xoxb-kubeherald-placeholder',
+    appToken: 'xapp-kubeherald-placeholder',
+    channel: '#kubeherald-placeholder',
+  },
   preview(message, config) {
     const channel = channelOf(message, config)
     if (typeof channel !== 'string')
@@ -75,13 +73,16 @@ export default defineSink<SlackConfig, SlackRoute>({
     const api = config.token
       ? await createSlackApi({ ...common, token: config.token, apiUrl: config.apiUrl }, fetching)
       : undefined
-    const poster = api
+    const sender = api
       ? createApiPoster(api, posting)
       : createWebhookPoster({ ...common, url: config.url as URL }, fetching, posting)
     const updates = createBucket(UPDATES)
     const buckets = createBuckets(config.rate)
     const bucketOf = (channel: string) => buckets.of(channel)
     const threads = createThreads(context.store, config.threadTtl, 2 * config.timeout + LOCK_MARGIN_MS)
+    const interactions =
+      api && openInteractions({ config, context, api, poster: sender, threads, fetching, updates, mask })
+    const poster = interactions?.poster ?? sender
     const everyMs = UPDATE_EVERY_MS
     const rootMessages = createRootMessages({ poster, threads, bucket: updates, log, everyMs })
     const threadDelivery = createThreadDelivery({
@@ -90,6 +91,7 @@ export default defineSink<SlackConfig, SlackRoute>({
       rootMessages,
       bucketOf,
       updates,
+      buttonsOf: (message) => interactions?.buttonsOf(message),
       log,
       now,
       everyMs,
@@ -106,11 +108,12 @@ export default defineSink<SlackConfig, SlackRoute>({
     return {
       deliver,
       async health(signal) {
-        if (api) return checkSlack(api, config, signal)
+        if (api) return joined(await checkSlack(api, config, signal), await interactions?.health(signal))
         const warning = 'an incoming webhook cannot be checked without posting: the first message will show'
         return { ok: true, warnings: [warning] }
       },
       async close() {
+        await interactions?.close()
         await rootMessages.close()
         await fetching.close()
       },
@@ -145,11 +148,19 @@ function countersOf({ metrics }: SinkContext) {
 }
 
 /** Secrets that outcomes and logs must not contain. */
-function secretsOf({ token, url, proxy }: SlackConfig): string[] {
+function secretsOf({ token, url, proxy, actions }: SlackConfig): string[] {
   const parts = url ? [url.href, url.pathname, ...url.pathname.split('/').filter((it) => it.length >= 8)] : []
-  return [token, url?.password, proxy?.password, ...parts].filter(
+  return [token, actions?.appToken, url?.password, proxy?.password, ...parts].filter(
     (it) => it !== undefined && it !== '',
   ) as string[]
+}
+
+/** Buttons that do not work are no reason to hold back messages. */
+function joined(health: Health, other: Health | undefined): Health {
+  if (!health.ok || !other) return health
+  if (!other.ok) return other
+  const warnings = [...(health.warnings ?? []), ...(other.warnings ?? [])]
+  return warnings.length > 0 ? { ok: true, warnings } : { ok: true }
 }
 
 /** Checks options of a rule that depend on the sink's. */

@@ -65,7 +65,7 @@ export function grouped(n: number): string {
 }
 
 /** The parts of Slack's Block Kit that messages are made of. */
-export type Block = Section | ContextBlock | RichText
+export type Block = Section | ContextBlock | RichText | ActionsBlock
 
 export interface Mrkdwn {
   type: 'mrkdwn'
@@ -84,6 +84,20 @@ interface ContextBlock {
   type: 'context'
   elements: Mrkdwn[]
 }
+
+/** Buttons in a row, at most 25. */
+export interface ActionsBlock {
+  type: 'actions'
+  block_id: string
+  elements: Button[]
+}
+
+/** A click is reported with `value`, or opens `url` in the reader's browser. */
+export type Button = {
+  type: 'button'
+  action_id: string
+  text: { type: 'plain_text'; text: string }
+} & ({ value: string } | { url: string })
 
 /** Slack does not parse this text: no character has a meaning. */
 interface RichText {
@@ -140,6 +154,12 @@ export function mrkdwn(text: string): Mrkdwn {
 export function charactersOf(block: Block): number {
   const { type } = block
   if (type === 'context') return sum(block.elements)
+  // Whether Slack counts values is not documented.
+  if (type === 'actions')
+    return block.elements.reduce(
+      (n, it) => n + it.text.text.length + ('url' in it ? it.url : it.value).length,
+      0,
+    )
   if (type === 'rich_text') return block.elements.reduce((n, it) => n + sum(it.elements), 0)
   return (block.text?.text.length ?? 0) + sum(block.fields ?? [])
 }

@@ -1,6 +1,6 @@
 import type { Logger, Mask, Note, Outcome } from '../../src/sink/index.ts'
+import { spelled } from './channels.ts'
 import type { SlackApi, Transport } from './client.ts'
-import { spelled } from './config.ts'
 import {
   classifyCode,
   classifyFault,

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger, Outcome } from '../../src/sink/index.ts'
+import type { Logger, Message, Outcome } from '../../src/sink/index.ts'
 import type { Item, Unit } from './deliver.ts'
 import { formatMessage, type ThreadContext, titleOf } from './format.ts'
+import type { ActionsBlock } from './markup.ts'
 import type { Poster, Sent } from './post.ts'
 import type { Bucket, RateSlots } from './rate-limit.ts'
 import { isWorse, newRev, type RootMessages, type Thread, type Threads } from './thread-store.ts'
@@ -22,6 +23,8 @@ interface ThreadDeliveryParts {
   updates: Bucket
   log: Logger
   now(): number
+  /** The buttons of a message that is not a reply. */
+  buttonsOf(message: Message): ActionsBlock | undefined
   /** At most one update of a message in so long. */
   everyMs: number
 }
@@ -44,7 +47,8 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
   }
 
   async function single(channel: string, item: Item, slots: RateSlots, paid = false): Promise<Outcome> {
-    const rendered = formatMessage(item.message, { mention: mentionOf(item), over: item.over })
+    const buttons = parts.buttonsOf(item.message)
+    const rendered = formatMessage(item.message, { mention: mentionOf(item), over: item.over, buttons })
     const waitMs = paid ? 0 : await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
     return outcomeOf(await poster.post(channel, rendered, slots.signal))
@@ -71,7 +75,8 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
     paid = false,
   ): Promise<Outcome> {
     const item = unit.at(-1) as Item
-    const rendered = formatMessage(item.message, { mention: mentionOf(item) })
+    const buttons = parts.buttonsOf(item.message)
+    const rendered = formatMessage(item.message, { mention: mentionOf(item), buttons })
     const waitMs = paid ? 0 : await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
     const lock = await threads.lock(key)
@@ -142,7 +147,8 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
   ): Promise<Outcome> {
     const item = unit.at(-1) as Item
     const next = nextOf(thread, item, unit.length)
-    const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over })
+    const buttons = parts.buttonsOf(item.message)
+    const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over, buttons })
     const tooSoonMs = thread.writtenMs + parts.everyMs - now()
     // A clock that was set back must not hold it for longer than that.
     if (tooSoonMs > 0) return later(Math.min(tooSoonMs, parts.everyMs))
@@ -181,7 +187,9 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
   ): Promise<void> {
     const next = nextOf(thread, item, changes)
     const closing = item.over ? 'root' : undefined
-    const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over, closing })
+    const buttons = parts.buttonsOf(item.message)
+    const context: ThreadContext = { ...threadContext(next), over: item.over, closing, buttons }
+    const rendered = formatMessage(item.message, context)
     const root = { key, channel, thread: next, rendered, final: item.over }
     if (item.over) {
       await drop(key)

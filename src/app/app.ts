@@ -30,6 +30,7 @@ import { startPipeline } from './pipeline.ts'
 import { boundsOf, disconnect, openConnections, startRedisUpkeep } from './redis.ts'
 import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
 import { followSilences } from './silences.ts'
+import { createSinkActions } from './sink-set/actions.ts'
 import { sinkContexts } from './sink-set/contexts.ts'
 import { createSinkSet } from './sink-set/set.ts'
 import { siteOnRequest } from './site-on-request.ts'
@@ -137,7 +138,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
   const first = await createConfigSnapshot(config, snapshotParts)
   const snapshots = new ConfigSnapshots(first)
-  const contextOf = sinkContexts({ ...common, cluster, redis: connections.report })
+  const { report } = connections
+  const rules = () => snapshots.current.config.rules
+  const actions = createSinkActions({ ...common, redis: report, rules })
+  const contextOf = sinkContexts({ ...common, cluster, redis: report, actions })
   const sinkSet = createSinkSet({ contextOf, log })
   opened.defer(() => sinkSet.close())
   const delivers = role !== 'watch'

@@ -48,6 +48,8 @@ export {
 export type { ProxySetting } from './proxy.ts'
 export { isForbiddenHost } from './proxy.ts'
 export type {
+  AcknowledgeAnswer,
+  ActionTarget,
   KeyValueStore,
   Logger,
   Markup,
@@ -55,6 +57,8 @@ export type {
   Outcome,
   Reason,
   Scope,
+  SilenceAnswer,
+  SinkActions,
   SinkContext,
   SinkMetrics,
 } from './sink.ts'

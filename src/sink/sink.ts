@@ -134,7 +134,40 @@ export interface SinkContext {
   /** For requests to others, such as `kubeherald/0.1.0`. */
   userAgent: string
   clock: { now(): number }
+  /**
+   * For sinks with buttons and the like: what their users may ask for. Missing where nothing can be done, as in `check` and `send-test`.
+   * The sink itself checks who may act, and logs who did.
+   */
+  actions?: SinkActions
 }
+
+/** The subject of an action: a rule, with an object. */
+export interface ActionTarget {
+  rule: string
+  kind: string
+  namespace?: string | undefined
+  name: string
+  /** The object that the rule's Events are about, not the object of the change itself. */
+  isRegarded: boolean
+}
+
+export interface SinkActions {
+  /** What can be done about notifications of a rule: `acknowledge` only if it keeps incidents; nothing if it is not a rule of the configuration. */
+  of(rule: string): readonly ('silence' | 'acknowledge')[]
+  /** Suppresses events of the target for `forMs`. Rejects while Redis is unavailable. */
+  silence(target: ActionTarget, forMs: number, by: string): Promise<SilenceAnswer>
+  /** Acknowledges the target's open incidents: until they end, only the resolve notification is sent. Rejects while Redis is unavailable. */
+  acknowledge(target: ActionTarget, by: string): Promise<AcknowledgeAnswer>
+}
+
+export type SilenceAnswer =
+  /** `already`: a silence of this target, made for at least as long, is in force; it stays as it is. */
+  { kind: 'done' | 'already'; id: string; untilMs: number; by: string } | { kind: 'refused'; detail: string }
+
+export type AcknowledgeAnswer =
+  | { kind: 'done' | 'already'; by: string; atMs: number }
+  /** There is no open incident (any more). */
+  | { kind: 'none' }
 
 export interface Logger {
   debug(fields: object, message: string): void

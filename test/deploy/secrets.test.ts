@@ -34,7 +34,8 @@ const PUBLIC: Readonly<Record<string, string>> = {
     'url username tls.ca tls.cert tls.servername sentinel.name sentinel.nodes sentinel.username sentinel.tls.ca sentinel.tls.cert sentinel.tls.servername cluster.nodes',
   server:
     'host port tokens.name tokens.namespaces proxy.userHeader proxy.groupsHeader proxy.actGroups proxy.trust hosts',
-  slack: 'channel allowChannels fallbackChannel groupBy proxy ca apiUrl',
+  slack:
+    'channel allowChannels fallbackChannel groupBy proxy ca apiUrl actions.users actions.channels actions.historyUrl',
   kafka:
     'brokers clientId topic key tls.ca tls.cert tls.servername sasl.username sasl.tokenUrl sasl.clientId sasl.scope sasl.tokenCa',
   // Of headers, names decide.

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { createSocketMode, type FakeSocketMode, TEAM_ID } from './slack/socket-mode.ts'
 import { type Answered, type Channel, createWorkspace, type Posted } from './slack/workspace.ts'
 
 /** A call as it came, and what was answered; `error` is '' for success. */
@@ -43,6 +45,8 @@ export interface SlackOptions {
   perSecond?: number
   burst?: number
   updatesPerMinute?: number
+  /** Serves https with it. */
+  tls?: { cert: string; key: string }
 }
 
 export interface FakeSlack extends AsyncDisposable {
@@ -52,6 +56,8 @@ export interface FakeSlack extends AsyncDisposable {
   /** Messages as they stand now, in the order in which they came. */
   readonly messages: Posted[]
   readonly calls: Call[]
+  /** Clicks on buttons, and the connections over which they are reported. */
+  readonly clicks: FakeSocketMode
   /** Of the token; may be changed. */
   readonly scopes: Set<string>
   channel(name: string, parts?: Partial<Channel>): Channel
@@ -72,12 +78,13 @@ const FIRST_TOKEN = 'xoxb-1111111111-fake-token-abcdef'
 
 /** Slack, as strict as its documentation, on loopback. */
 export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack> {
-  const { perSecond = 1, burst = 5, updatesPerMinute = 50 } = options
+  const { perSecond = 1, burst = 5, updatesPerMinute = 50, tls } = options
   const workspace = createWorkspace()
   const calls: Call[] = []
   const faults: Fault[] = []
   const scopes = new Set(['chat:write', 'chat:write.public', 'channels:read'])
   const hanging = new Set<ServerResponse>()
+  const socketMode = createSocketMode({ origin: () => origin })
   const limits = new Map<string, { tokens: number; atMs: number }>()
   let token = FIRST_TOKEN
 
@@ -99,6 +106,8 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
     bearer: string | undefined,
   ): Answered | number {
     if (bearer === undefined) return { error: 'not_authed' }
+    if (method === 'apps.connections.open') return socketMode.open(bearer)
+    if (bearer === socketMode.appToken) return { error: 'not_allowed_token_type' }
     if (bearer !== token) return { error: 'invalid_auth' }
     const needs = (scope: string) =>
       scopes.has(scope)
@@ -106,7 +115,13 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
         : { error: 'missing_scope', needed: scope, provided: [...scopes].join(',') }
     switch (method) {
       case 'auth.test':
-        return { url: 'https://fake.slack.com/', team: 'Fake', user: 'kubeherald', bot_id: 'B0000001' }
+        return {
+          url: 'https://fake.slack.com/',
+          team: 'Fake',
+          user: 'kubeherald',
+          team_id: TEAM_ID,
+          bot_id: 'B0000001',
+        }
       case 'chat.postMessage': {
         const channel = workspace.find(String(args['channel'] ?? ''))
         const waitS = channel ? limited(`post:${channel.id}`, perSecond, burst) : 0
@@ -151,6 +166,11 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
     if (fault?.hang === 'before-headers') return void hanging.add(response)
     if (fault && isAnswer(fault)) return answerFault(fault, call, response)
     const bearer = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
+    const responded = socketMode.respond(path, args)
+    if (responded) {
+      call.status = responded.status
+      return void response.writeHead(responded.status).end(responded.text)
+    }
     if (method === 'webhook') return answerWebhook(path, args, call, response)
     const answered = args['__invalid'] ? { error: 'invalid_arguments' } : answerTo(method, args, bearer)
     if (fault?.reset === 'after') return void request.socket.destroy()
@@ -200,18 +220,21 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
     end(400, answered.error === 'invalid_blocks' ? 'invalid_blocks' : answered.error)
   }
 
-  const server = createServer((request, response) => {
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
     handle(request, response).catch(() => response.destroy())
-  })
+  }
+  const server = tls ? createTlsServer(tls, answer) : createServer(answer)
+  server.on('upgrade', (request, socket) => socketMode.upgrade(request, socket))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
   const api: FakeSlack = {
     apiUrl: `${origin}/api/`,
     token: FIRST_TOKEN,
     webhookUrl: `${origin}${WEBHOOK_PATH}`,
     messages: workspace.messages,
     calls,
+    clicks: socketMode,
     scopes,
     tellScopes: true,
     channel: workspace.channel,
@@ -233,6 +256,7 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
       for (const response of hanging) response.destroy()
       const closed = once(server, 'close')
       server.close()
+      socketMode.cut()
       server.closeAllConnections()
       await closed
     },

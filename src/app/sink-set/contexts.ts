@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { type Logger, withFields } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
-import type { KeyValueStore, SinkContext, SinkMetrics, SinkType } from '../../sink/index.ts'
+import type { KeyValueStore, SinkActions, SinkContext, SinkMetrics, SinkType } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
 import { evalScript } from '../../store/redis/script.ts'
 import { userAgent } from '../../version.ts'
@@ -75,10 +75,11 @@ interface SinkContextParts {
   redis: Redis
   keys: Keys
   clock: { now(): number }
+  actions: SinkActions
 }
 
-/** Returns the context of a sink: its log, metrics and store. */
-export function sinkContexts({ cluster, log, metrics, redis, keys, clock }: SinkContextParts) {
+/** Returns the context of a sink: its log, metrics, store and actions. */
+export function sinkContexts({ cluster, log, metrics, redis, keys, clock, actions }: SinkContextParts) {
   return (name: string, { type }: Pick<SinkType, 'type'>): SinkContext => ({
     name,
     cluster,
@@ -89,6 +90,7 @@ export function sinkContexts({ cluster, log, metrics, redis, keys, clock }: Sink
     store: createKeyValueStore(redis, keys, name),
     userAgent,
     clock,
+    actions,
   })
 }
 

@@ -11,6 +11,11 @@ const MAX_FIELDS = 10
 const MAX_FIELD = 2_000
 const MAX_HEADER = 150
 const MAX_CONTEXT = 10
+const MAX_ACTIONS = 25
+const MAX_LABEL = 75
+const MAX_ID = 255
+const MAX_VALUE = 2_000
+const MAX_URL = 3_000
 const MAX_ATTACHMENTS = 100
 const MAX_IN_ALL = 13_200
 
@@ -79,6 +84,15 @@ function blockFaults(block: Json, at: string): string[] {
         return fault('1 to 10 items allowed', `${at}/elements`)
       return elements.flatMap((it, i) => text(it, MAX_SECTION, `${at}/elements/${i}`))
     }
+    case 'actions': {
+      const elements: Json[] = block.elements ?? []
+      if (elements.length < 1 || elements.length > MAX_ACTIONS)
+        return fault('1 to 25 items allowed', `${at}/elements`)
+      if (String(block.block_id ?? '').length > MAX_ID) return fault('too long', `${at}/block_id`)
+      if (new Set(elements.map((it) => it.action_id)).size < elements.length)
+        return fault('`action_id` already exists', `${at}/elements`)
+      return elements.flatMap((it, i) => buttonFaults(it, `${at}/elements/${i}`))
+    }
     case 'rich_text':
       return (block.elements ?? []).length === 0
         ? fault('missing required field: elements', at)
@@ -88,6 +102,17 @@ function blockFaults(block: Json, at: string): string[] {
     default:
       return fault('unsupported type', `${at}/type`)
   }
+}
+
+function buttonFaults(it: Json, at: string): string[] {
+  const isText = it?.text?.type === 'plain_text' && typeof it.text.text === 'string' && it.text.text !== ''
+  const isWithin =
+    isText &&
+    it.text.text.length <= MAX_LABEL &&
+    String(it.action_id ?? '').length <= MAX_ID &&
+    (it.value === undefined || (typeof it.value === 'string' && it.value.length <= MAX_VALUE)) &&
+    (it.url === undefined || (URL.canParse(it.url) && it.url.length <= MAX_URL))
+  return it?.type === 'button' && isWithin ? [] : [`[ERROR] invalid button [json-pointer:${at}]`]
 }
 
 function richFaults(element: Json, at: string): string[] {
@@ -103,6 +128,7 @@ function richFaults(element: Json, at: string): string[] {
 /** All that a block shows. */
 export function textsOf(block: Json): string[] {
   const { type, text, fields = [], elements = [] } = block ?? {}
+  if (type === 'actions') return elements.map((it: Json) => it.text.text)
   if (type === 'rich_text') return elements.flatMap((it: Json) => it.elements.map((run: Json) => run.text))
   return [
     ...(text ? [text.text] : []),
@@ -114,7 +140,7 @@ export function textsOf(block: Json): string[] {
 /** The texts that Slack looks for pings and links in. */
 export function parsedTexts(text: string, blocks: Json[], attachments: Json[]): string[] {
   const all = [...blocks, ...attachments.flatMap((it) => it.blocks ?? [])]
-  const isParsed = (it: Json) => it.type !== 'rich_text'
+  const isParsed = (it: Json) => it.type !== 'rich_text' && it.type !== 'actions'
   const legacy = attachments.flatMap((it) =>
     [it.text, it.pretext, it.title].filter((one) => typeof one === 'string'),
   )

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { channelName, isAllowed, type SlackRoute } from '../../../sinks/slack/config.ts'
+import { channelName, isAllowed } from '../../../sinks/slack/channels.ts'
+import type { SlackRoute } from '../../../sinks/slack/config.ts'
 import slack from '../../../sinks/slack/index.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { builtInSinks } from '../../../src/sink-types.ts'
@@ -10,6 +11,13 @@ import { optionsOf } from '../bed.ts'
 import { deliverAll, openSlack, routeOf, tellOf } from './bed.ts'
 
 const TOKEN = 'xoxb-1111111111-fake-token-abcdef'
+
+const APP_TOKEN = 'xapp-1-A0000000001-fake-abcdef'
+
+const withActions = (parts: object) => ({
+  ...{ token: TOKEN, channel: '#a' },
+  actions: { appToken: APP_TOKEN, users: ['U0123456789'], ...parts },
+})
 
 async function issuesOf(options: object, schema: any = slack.config): Promise<string[]> {
   const checked = await schema['~standard'].validate(options)
@@ -68,6 +76,26 @@ test.each([
   [{ token: TOKEN, channel: '#a', ca: '/etc/ssl/ca.pem' }, 'ca: must be certificates in PEM'],
   [{ token: TOKEN, channel: '#a', digest: { waiting: 1 } }, 'digest'],
   [{ token: TOKEN, channel: '#a', chanel: '#b' }, 'chanel'],
+  [
+    withActions({ appToken: TOKEN }),
+    "actions.appToken: is the app's Bot User OAuth Token; must be an app-level",
+  ],
+  [withActions({ appToken: 'xoxp-1-abcdefgh' }), 'actions.appToken: is the token of a user'],
+  [withActions({ users: undefined }), 'actions: needs users'],
+  [withActions({ anyone: true }), 'actions.anyone: cannot be combined with users'],
+  [withActions({ users: undefined, anyone: false }), 'actions.anyone: can only be true'],
+  [withActions({ users: [] }), 'actions.users: is empty'],
+  [withActions({ users: ['@alice'] }), 'actions.users.0: must be the id of a user'],
+  [withActions({ channels: ['a b'] }), 'actions.channels.0: must be a channel'],
+  [withActions({ silence: ['1h', '60m'] }), 'actions.silence: has a duration twice'],
+  [withActions({ silence: ['1'] }), 'actions.silence.0: needs a unit'],
+  [withActions({ silence: ['1h', '2h', '3h', '4h'] }), 'actions.silence'],
+  [withActions({ historyUrl: 'herald.example.com' }), 'actions.historyUrl: must be an http'],
+  [withActions({ historyUrl: 'https://a:b@herald.example.com' }), 'actions.historyUrl: must be an http'],
+  [
+    { url: 'https://hooks.slack.com/services/T0/B0/x', actions: withActions({}).actions },
+    'actions: a webhook has no buttons',
+  ],
 ])('%j: %s', async (options, expected) => {
   const issues = await issuesOf(options)
   expect(issues.join('\n')).toContain(expected)
@@ -192,6 +220,7 @@ test('the example of the README is a configuration', async () => {
       text,
       env: {
         SLACK_TOKEN: TOKEN,
+        SLACK_APP_TOKEN: APP_TOKEN,
         SLACK_WEBHOOK: 'https://hooks.slack.com/services/T00000000/B00000000/abcdefgh',
       },
       readFile: () => TOKEN,
@@ -219,6 +248,13 @@ test('every option stands in the README', () => {
     'ca',
     'apiUrl',
     'mention',
+    'actions',
+    'appToken',
+    'users',
+    'anyone',
+    'channels',
+    'silence',
+    'historyUrl',
   ]
   for (const option of options) expect(readme).toContain(`| \`${option}\` |`)
 })
@@ -234,4 +270,34 @@ test.each([
 ])('with the section %j a rule that says %j is told of %j', async (section, route, expected) => {
   const issues = slack.checkRoute?.((await routeOf(route)) as SlackRoute, await optionsOf(slack, section))
   expect(issues?.map(({ path }) => path?.[0])).toEqual(expected)
+})
+
+test('a wrong option of the buttons is shown at its place, and tokens never', async () => {
+  const text = `watch: [Pod]
+sinks:
+  oncall:
+    type: slack
+    token: "\${env:SLACK_TOKEN}"
+    channel: "#a"
+    actions:
+      appToken: "\${env:SLACK_TOKEN}"
+      users: [alice]
+rules: [{ name: all, to: [oncall] }]
+`
+  const loaded = await loadConfig({
+    ...{ file: 'kubeherald.yaml', text, env: { SLACK_TOKEN: TOKEN }, readFile: () => '' },
+    sinkTypes: builtInSinks,
+  })
+  expect(
+    (loaded.ok ? [] : loaded.problems).map(({ file, line, column, severity }) => ({
+      file,
+      line,
+      column,
+      severity,
+    })),
+  ).toEqual([
+    { file: 'kubeherald.yaml', line: 8, column: 17, severity: 'error' },
+    { file: 'kubeherald.yaml', line: 9, column: 15, severity: 'error' },
+  ])
+  expect(JSON.stringify(loaded)).not.toContain('abcdef')
 })
