@@ -34,6 +34,8 @@ function load(text: string) {
     AUDIT_SECRET_OLD: SECRET,
     REDIS_PASSWORD: 'x',
     PORT: '9464',
+    DASHBOARD_TOKEN: 'x'.repeat(32),
+    ONCALL_TOKEN: 'y'.repeat(32),
   }
   return loadConfig({
     file: 'kubeherald.yaml',

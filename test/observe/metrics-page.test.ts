@@ -25,17 +25,31 @@ function exampleOf({ type, example = '', placeholders = {} }: SinkType): object 
   )
 }
 
+/** Options with which a type registers more than with its example. */
+const MORE: Readonly<Record<string, object>> = {
+  slack: {
+    apiUrl: 'http://127.0.0.1:1/api/',
+    actions: { appToken: 'xapp-kubeherald-placeholder', anyone: true },
+  },
+}
+
 /** The metrics that the sinks register when they are opened; nothing is delivered. */
 async function registeredBySinks() {
   const own = new Registry()
   for (const [name, load] of Object.entries(builtInSinks)) {
     const type = await load()
-    const options = await optionsOf(type, exampleOf(type))
-    const sink = await type.open(options, contextOf({ metrics: createSinkMetrics(own, name, 'a') }))
+    const options = await optionsOf(type, { ...exampleOf(type), ...MORE[name] })
+    const actions = { of: () => [], acknowledge: neverCalled, silence: neverCalled }
+    const sink = await type.open(options, contextOf({ actions, metrics: createSinkMetrics(own, name, 'a') }))
     await sink.close()
   }
   return own.getMetricsAsJSON()
 }
+
+async function neverCalled(): Promise<never> {
+  throw new Error('nothing is delivered')
+}
+
 const OF_SINKS = await registeredBySinks()
 
 const HEAD = '| metric | type | labels | meaning |\n|---|---|---|---|\n'
