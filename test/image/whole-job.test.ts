@@ -61,8 +61,13 @@ test('its files are the bundle, its licences and its manifest, and nobody may wr
   const other =
     /^(kubeherald(-included)?\.schema\.json|LICENSE|THIRD_PARTY_LICENSES\.txt|package\.json|[\w-]+\.js(\.LEGAL\.txt)?)$/
   const isSet = (name: string) => name === 'rule-sets' || /^rule-sets\/[\w-]+\.yaml$/.test(name)
-  const sets = readdirSync(join(app, 'rule-sets')).map((name) => `rule-sets/${name}`)
-  expect([...names, ...sets].filter((name) => !other.test(name) && !isSet(name))).toEqual([])
+  const isPage = (name: string) => /^page(\/assets)?(\/[\w-]+\.(html|js|css|svg|json))?$/.test(name)
+  const filesOf = (name: string) =>
+    readdirSync(join(app, name), { recursive: true }).map((file) => `${name}/${file}`)
+  const [sets, page] = [filesOf('rule-sets'), filesOf('page')]
+  const files = [...names, ...sets, ...page]
+  expect(files.filter((name) => !other.test(name) && !isSet(name) && !isPage(name))).toEqual([])
+  expect(page).toContain('page/index.html')
   expect(sets.length).toBeGreaterThan(5)
   expect(existsSync(join(app, 'node_modules'))).toBe(false)
 })
@@ -91,7 +96,7 @@ test('the licences are of every package that is bundled, and none asks for more 
   )
   expect(
     [...new Set(licences.values())].filter(
-      (it) => !/^(MIT(-0)?|ISC|0BSD|Apache-2\.0|BSD-[23]-Clause)$/.test(it ?? ''),
+      (it) => !/^(MIT(-0)?|ISC|0BSD|Apache-2\.0|BSD-[23]-Clause|Unlicense)$/.test(it ?? ''),
     ),
   ).toEqual([])
 })
