@@ -28,7 +28,11 @@ const HistoryUrl = z
   .string()
   .refine(isPlainUrl, 'must be an http:// or https:// URL without user, password, query and fragment')
   .refine((text) => text.length <= MAX_URL, `must have at most ${MAX_URL} characters`)
-  .transform((text) => text.replace(/\/+$/, ''))
+  .transform(withoutSlashes)
+
+function withoutSlashes(text: string): string {
+  return text.endsWith('/') ? withoutSlashes(text.slice(0, -1)) : text
+}
 
 function isPlainUrl(text: string): boolean {
   if (!URL.canParse(text)) return false

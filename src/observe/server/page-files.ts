@@ -66,7 +66,8 @@ async function builtPage(): Promise<Map<string, Buffer>> {
 }
 
 async function pageOfSources(): Promise<Map<string, Buffer> | undefined> {
-  if (!existsSync(BUILDER)) return undefined
+  // From the bundle that path leads out of the package.
+  if (!import.meta.url.endsWith('.ts') || !existsSync(BUILDER)) return undefined
   const { buildPage } = await import(BUILDER.href)
   return (await buildPage(new URL('../../../', import.meta.url).pathname)).files
 }

@@ -25,9 +25,9 @@ interface SiteParts {
 }
 
 const API = /^\/api(\/|$)/
-/** The first steps of the paths that the page has views for. */
+/** The first steps of the paths that the page has views for, besides `/`. */
 const VIEWS = new Set([
-  ...['', 'objects', 'events', 'live', 'sinks', 'dead-letters', 'rules', 'watches', 'silences'],
+  ...['objects', 'events', 'live', 'sinks', 'dead-letters', 'rules', 'watches', 'silences'],
   ...['incidents', 'ledger'],
 ])
 
@@ -59,7 +59,7 @@ async function servePage(
     return sendProblem(request, response, 405, 'only GET and HEAD', { allow: 'GET, HEAD' })
   if (refusal) return refuse(request, response, refusal)
   const isAsset = path.startsWith('/assets/')
-  const isView = path.startsWith('/') && VIEWS.has(path.split('/')[1] ?? '')
+  const isView = path === '/' || (path.startsWith('/') && VIEWS.has(path.split('/')[1] ?? ''))
   if (!isAsset && !isView)
     return sendProblem(request, response, 404, 'there are /, /api/v1, /livez, /readyz and /metrics')
   const files = await pageFiles()
