@@ -18,7 +18,7 @@ import type { EventStory, EventSummary, ExplainedRule, Notification, SinkLine } 
 import { asItem } from './history.ts'
 import { eventInJournal } from './journal-event.ts'
 import { ApiError } from './routes.ts'
-import { mayRead, visibleRecord } from './scope.ts'
+import { mayRead, mayReadAll, visibleRecord } from './scope.ts'
 import { BOUNDS, waitingSinceMs } from './story.ts'
 
 interface EventParts {
@@ -66,7 +66,7 @@ export async function eventStoryOf(
     })),
     ...records.flatMap(linesOf),
   ]
-  for (const { id: deadLetterId, sink, rule, reason, detail, atMs } of letters) {
+  for (const { id: deadLetterId, sink, rule, reason, detail, atMs, delivery } of letters) {
     const line = lines.find(
       (it) => it.outcome === 'dead' && it.sink === sink && it.rule === rule && !it.deadLetterId,
     )
@@ -80,7 +80,7 @@ export async function eventStoryOf(
         attempts: [],
         attemptCount: 0,
         reason,
-        detail,
+        ...(delivery && mayReadAll(caller, delivery) && { detail }),
         deadLetterId,
       })
   }
@@ -94,7 +94,7 @@ export async function eventStoryOf(
     if (observedMs !== undefined && line.outcome !== 'suppressed') line.enqueuedMs = observedMs
     const delivery =
       rendered < MOST_RENDERED && !(line.notice && line.outcome !== 'waiting') && deliveryOf(line)
-    const notification = delivery && notificationOf(run, delivery)
+    const notification = delivery && mayReadAll(caller, delivery) && notificationOf(run, delivery)
     if (!notification) continue
     line.notification = notification
     rendered++
