@@ -282,15 +282,18 @@ const compiledBefore = new Map<string, Compiled<(value: string) => boolean>>()
 const MOST_KEPT = 2_000
 
 function compileNew(source: string): Compiled<(value: string) => boolean> {
+  const tooLarge = () =>
+    faulty('is too large an expression', {
+      hint: 'repeat less, such as {1,100}, or use a list of patterns',
+      offset: 0,
+      length: source.length,
+    })
+  // To compile one of a million instructions takes most of a second.
+  if (repetitionsIn(source) > 10 * MOST_INSTRUCTIONS) return tooLarge()
   try {
     const regex = RE2JS.compile(source)
     const size = regex.programSize()
-    if (size > MOST_INSTRUCTIONS)
-      return faulty('is too large an expression', {
-        hint: 'repeat less, such as {1,100}, or use a list of patterns',
-        offset: 0,
-        length: source.length,
-      })
+    if (size > MOST_INSTRUCTIONS) return tooLarge()
     const longest = Math.floor(MOST_REGEX_STEPS / size)
     return compiled((value) => {
       if (value.length > longest) throw new RangeError(tooLong(value, `/${source}/`))
@@ -306,6 +309,28 @@ function compileNew(source: string): Compiled<(value: string) => boolean> {
       ...(hint !== undefined && { hint }),
     })
   }
+}
+
+/** Returns about how many characters and groups an expression has when each `{n,m}` is written out. */
+function repetitionsIn(source: string): number {
+  const sums = [0]
+  let last = 0
+  const parts = source.matchAll(
+    /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\{(\d{1,4})(?:,(\d{0,4}))?\}|[\s\S]/g,
+  )
+  for (const [part, least, most] of parts) {
+    if (part === '(') {
+      sums.push(1)
+      continue
+    }
+    const times = least === undefined ? 0 : Math.max(Number(least), Number(most || 0))
+    if (times > 0) last *= times - 1
+    else last = part === ')' && sums.length > 1 ? (sums.pop() ?? 0) : 1
+    sums[sums.length - 1] = (sums.at(-1) ?? 0) + last
+    // `(a{10}){10}`: what is repeated again is the whole of it.
+    if (times > 0) last += last / Math.max(1, times - 1)
+  }
+  return sums.reduce((sum, it) => sum + it, 0)
 }
 
 /** Returns the error message for a value that is too long for a pattern. */

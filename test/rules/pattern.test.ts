@@ -104,6 +104,8 @@ test('a value that would take a pattern too long is refused, and only that', () 
 test.each([
   ['x'.repeat(1_001), 'is longer than 1000 characters'],
   ['/(a{1,900}|b{1,900}|c{1,900})/', 'is too large an expression'],
+  [`/${'(?:a?){999}'.repeat(80)}/`, 'is too large an expression'],
+  [`/${'((a{31}){32})'.repeat(70)}/`, 'is too large an expression'],
 ])('a pattern of hostile size is refused', (pattern, message) => {
   expect(compilePatterns(pattern)).toMatchObject({
     ok: false,

@@ -123,6 +123,13 @@ test('a silence begins at its first millisecond, ends before its last, and anoth
   expect(createSilences([])).toBeUndefined()
 })
 
+test('a value that is too long for a pattern is not silenced', () => {
+  const silences = createSilences([silence({ name: '/(a|b){1,400}z/' }), silence({ sink: 't' }, { id: 'b' })])
+  const long = { ...web, name: 'x'.repeat(5_000) }
+  expect(silences?.find('r', 's', long, NOW_MS)).toBeUndefined()
+  expect(silences?.find('r', 't', long, NOW_MS)?.id).toBe('b')
+})
+
 test('a silence that this version cannot compile is reported and left out', () => {
   const faults: string[] = []
   const silences = createSilences([silence({ future: 'x' }), silence({}, { id: 'b' })], ({ id }) =>

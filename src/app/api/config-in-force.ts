@@ -23,7 +23,9 @@ export function configInForce({ config, load }: ConfigInForce) {
     hide,
     /** The same value without secrets in its texts. */
     hidden<Value>(value: Value): Value {
-      return JSON.parse(hide()(JSON.stringify(value))) as Value
+      const hider = hide()
+      // Only in texts: a secret such as `true` or `100` is also a part of JSON.
+      return JSON.parse(JSON.stringify(value), (_, it) => (typeof it === 'string' ? hider(it) : it)) as Value
     },
     /** Its limits have no states; it counts nothing. */
     dryRun(): Promise<DryRun> {

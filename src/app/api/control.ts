@@ -3,7 +3,13 @@ import type { Config } from '../../config/schema.ts'
 import { type Silence as StoredSilence, silenceStateAt } from '../../model/silence.ts'
 import { checkSilence } from '../../rules/silences/check-silence.ts'
 import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
-import { addSilence, expireSilence, listSilences, SilenceRefusedError } from '../../store/control/silences.ts'
+import {
+  addSilence,
+  expireSilence,
+  listSilences,
+  MAX_BYTES,
+  SilenceRefusedError,
+} from '../../store/control/silences.ts'
 import type { Keys } from '../../store/keys.ts'
 import type { Acknowledgement, Incident, Incidents, NewSilence, Silence } from './contract.ts'
 import { ApiError } from './routes.ts'
@@ -31,6 +37,12 @@ export async function silenceOf(
   by: string,
   { rules, sinks }: Pick<Config, 'rules' | 'sinks'>,
 ): Promise<Silence> {
+  // Before its patterns are compiled: that takes time for each.
+  if (bytesOf(match) > MAX_BYTES)
+    throw new ApiError(
+      409,
+      `body.match: is larger than ${MAX_BYTES} bytes: use patterns, or several silences`,
+    )
   const known = { rules: rules.map(({ name }) => name), sinks: sinks.map(({ name }) => name) }
   const checked = checkSilence({ match, fromMs, untilMs, reason, by, ...(all && { all }) }, known, Date.now())
   if (!checked.ok) {
@@ -42,6 +54,15 @@ export async function silenceOf(
   } catch (error) {
     if (error instanceof SilenceRefusedError) throw new ApiError(409, error.message)
     throw error
+  }
+}
+
+/** What has too many levels for JSON is too large, too. */
+function bytesOf(match: NewSilence['match']): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(match))
+  } catch {
+    return Number.POSITIVE_INFINITY
   }
 }
 

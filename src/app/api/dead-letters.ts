@@ -20,7 +20,7 @@ import type {
   DeadLettersQuery,
 } from './contract.ts'
 import { ApiError } from './routes.ts'
-import { mayRead } from './scope.ts'
+import { mayRead, mayReadAll } from './scope.ts'
 
 interface Queue {
   redis: Redis
@@ -55,7 +55,7 @@ export async function deadLettersPage(
     next = letter.id
     break
   }
-  const items = letters.map(itemOf)
+  const items = letters.map((it) => itemOf(it, caller))
   const page = { items, ...(next !== undefined && { next }) }
   // To count those of some namespaces each one would have to be unpacked.
   if (caller.namespaces)
@@ -75,7 +75,11 @@ function groupsOf(letters: readonly StoredDeadLetter[]): Pick<DeadLetters, 'grou
   }
 }
 
-function itemOf({ id, sink, rule, reason, detail, atMs, count, delivery }: StoredDeadLetter): DeadLetter {
+function itemOf(
+  { id, sink, rule, reason, atMs, count, delivery, ...letter }: StoredDeadLetter,
+  caller: Reader,
+): DeadLetter {
+  const detail = !delivery || mayReadAll(caller, delivery) ? letter.detail : OF_OTHERS
   const about = { id, sink, rule, reason, detail, atMs: Math.max(0, Math.round(atMs)), count }
   if (!delivery) return about
   const { notice, event } = delivery
@@ -104,7 +108,7 @@ export async function deadLetterOf(
   if (!letter || !isVisible(caller, letter)) throw new ApiError(404, 'there is no such dead letter')
   const object = letter.delivery?.objectJson.toString()
   return {
-    ...itemOf(letter),
+    ...itemOf(letter, caller),
     ...(object !== undefined && { object: object.slice(0, MAX_OBJECT).toWellFormed() }),
     isCut: (object?.length ?? 0) > MAX_OBJECT,
   }
@@ -130,6 +134,10 @@ export async function changeDeadLetters(
       if ('ids' in choice) failed.push({ id: letter.id, detail: GONE })
       continue
     }
+    if (letter.delivery && !mayReadAll(caller, letter.delivery)) {
+      if ('ids' in choice) failed.push({ id: letter.id, detail: OF_OTHERS })
+      continue
+    }
     try {
       if (await change(queue.redis, queue.keys, letter)) done++
       else failed.push({ id: letter.id, detail: GONE })
@@ -143,6 +151,8 @@ export async function changeDeadLetters(
 }
 
 const GONE = 'there is no such dead letter'
+/** Of a digest. */
+const OF_OTHERS = 'it is also about objects of other namespaces'
 
 async function* chosen(
   { redis, keys }: Queue,

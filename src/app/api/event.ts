@@ -18,7 +18,7 @@ import type { EventStory, EventSummary, ExplainedRule, Notification, SinkLine } 
 import { asItem } from './history.ts'
 import { eventInJournal } from './journal-event.ts'
 import { ApiError } from './routes.ts'
-import { mayRead, visibleRecord } from './scope.ts'
+import { mayRead, mayReadAll, visibleRecord } from './scope.ts'
 import { BOUNDS, waitingSinceMs } from './story.ts'
 
 interface EventParts {
@@ -66,7 +66,7 @@ export async function eventStoryOf(
     })),
     ...records.flatMap(linesOf),
   ]
-  for (const { id: deadLetterId, sink, rule, reason, detail, atMs } of letters) {
+  for (const { id: deadLetterId, sink, rule, reason, detail, atMs, delivery } of letters) {
     const line = lines.find(
       (it) => it.outcome === 'dead' && it.sink === sink && it.rule === rule && !it.deadLetterId,
     )
@@ -80,7 +80,7 @@ export async function eventStoryOf(
         attempts: [],
         attemptCount: 0,
         reason,
-        detail,
+        ...(delivery && mayReadAll(caller, delivery) && { detail }),
         deadLetterId,
       })
   }
@@ -94,7 +94,7 @@ export async function eventStoryOf(
     if (observedMs !== undefined && line.outcome !== 'suppressed') line.enqueuedMs = observedMs
     const delivery =
       rendered < MOST_RENDERED && !(line.notice && line.outcome !== 'waiting') && deliveryOf(line)
-    const notification = delivery && notificationOf(run, delivery)
+    const notification = delivery && mayReadAll(caller, delivery) && notificationOf(run, delivery)
     if (!notification) continue
     line.notification = notification
     rendered++
@@ -104,7 +104,9 @@ export async function eventStoryOf(
     ...(observedMs !== undefined && { observedMs }),
     ...(header?.event && { message: cutText(header.event.message, MAX_TEXT) }),
     ...(header?.changes && { changes: header.changes.map((it) => ({ ...it })) }),
-    ...(event ? { rules: explained(run, event, records) } : { rulesMissing: await whyNoRules(parts) }),
+    ...(event
+      ? { rules: explained(run, event, records, caller) }
+      : { rulesMissing: await whyNoRules(parts) }),
   }
 }
 
@@ -179,14 +181,21 @@ function cut(text: string): string {
 
 /**
  * Returns what each rule makes of an event now. The states of its limits are not those of that time, so the history decides on
- * what was sent and suppressed.
+ * what was sent and suppressed. Conditions of rules that do not match may name what is of other namespaces, so a caller with
+ * namespaces gets only those that match.
  */
-function explained(run: DryRun, event: ClusterEvent, records: readonly HistoryRecord[]): ExplainedRule[] {
+function explained(
+  run: DryRun,
+  event: ClusterEvent,
+  records: readonly HistoryRecord[],
+  { namespaces }: Pick<Caller, 'namespaces'>,
+): ExplainedRule[] {
   run.forget()
   const { rules } = explainEvent(run, event, Date.parse(event.time))
-  return rules.map(({ rule, place, verdict, conditions, config, result }) => ({
+  const shown = namespaces ? rules.filter(({ verdict }) => verdict === 'matches') : rules
+  return shown.map(({ rule, place, verdict, conditions, config, result }) => ({
     ...{ rule, verdict },
-    ...(place !== undefined && { place }),
+    ...(place !== undefined && !namespaces && { place }),
     conditions: conditions.map(({ name, expected, seen, holds, error }) => ({
       ...{ name, expected, seen: seen === undefined ? null : cut(seen), holds },
       ...(error !== undefined && { error }),

@@ -1,3 +1,4 @@
+import type { Delivery } from '../../model/delivery.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Caller } from '../../observe/server/access.ts'
 
@@ -16,6 +17,14 @@ export function mayRead({ namespaces }: Reader, event: Placed): boolean {
   const regarding = (event.regarding ?? event.event?.regarding)?.namespace
   if (event.namespace === undefined || !namespaces.includes(event.namespace)) return false
   return !regarding || namespaces.includes(regarding)
+}
+
+/** Whether a caller may read all of a stored delivery: a digest is of objects of several namespaces. */
+export function mayReadAll(reader: Reader, { event, notice }: Pick<Delivery, 'event' | 'notice'>): boolean {
+  if (!reader.namespaces) return true
+  if (!mayRead(reader, event)) return false
+  if (notice?.kind !== 'digest') return true
+  return notice.count <= notice.items.length && notice.items.every((item) => mayRead(reader, item))
 }
 
 /**

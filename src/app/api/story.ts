@@ -12,7 +12,7 @@ import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { Story, StoryItem, StoryOutcome } from './contract.ts'
 import { requireCursor } from './history.ts'
-import { mayRead, visibleRecord } from './scope.ts'
+import { mayRead, mayReadAll, visibleRecord } from './scope.ts'
 
 /** One page reads so many records at most, and looks at so much of what waits. */
 const MOST_RECORDS = 5_000
@@ -38,7 +38,8 @@ export async function storyOf(
     isComplete = found.isComplete
     for (const it of found.waiting) if (mayRead(caller, it.delivery.event)) addWaiting(story, it)
     for (const it of found.letters)
-      if (it.delivery && mayRead(caller, it.delivery.event)) addLetter(story, it)
+      if (it.delivery && mayRead(caller, it.delivery.event))
+        addLetter(story, it, mayReadAll(caller, it.delivery))
   }
   const timeSlice = new TimeSlice()
   const { names } = target
@@ -166,9 +167,18 @@ function addWaiting(story: Map<string, StoryItem>, { sink, delivery, isQuarantin
   add(item, { sink, rule: delivery.rule, outcome: 'waiting', atMs, attempts: 0, ...quarantined })
 }
 
-function addLetter(story: Map<string, StoryItem>, letter: StoredDeadLetter): void {
+function addLetter(story: Map<string, StoryItem>, letter: StoredDeadLetter, withDetail: boolean): void {
   const { id, sink, rule, reason, detail, atMs, delivery } = letter
   if (!delivery) return
   const item = itemOf(story, eventIdOf(delivery.event.id), () => aboutHeader(delivery.event, atMs))
-  add(item, { sink, rule, outcome: 'dead', atMs, attempts: 0, reason, detail, deadLetterId: id })
+  add(item, {
+    sink,
+    rule,
+    outcome: 'dead',
+    atMs,
+    attempts: 0,
+    reason,
+    ...(withDetail && { detail }),
+    deadLetterId: id,
+  })
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isDeepStrictEqual } from 'node:util'
 import { type Access, type Asking, type Caller, isRefusal, type Refusal } from './access.ts'
 import { sendFile, sendProblem } from './answer.ts'
 import { pageFiles } from './page-files.ts'
@@ -14,7 +15,7 @@ export interface ApiCall {
   path: string
   query: URLSearchParams
   caller: Caller
-  /** Whether the configuration that is in force by now still allows it, for an answer that lasts. */
+  /** Whether the configuration that is in force by now has the same caller with the same rights, for an answer that lasts. */
   isStillAllowed(): boolean
 }
 
@@ -39,7 +40,7 @@ export function createSite({ access, api }: SiteParts): Site {
     if (!API.test(path)) return servePage(request, response, path, access().page(asking))
     const caller = access().api(asking)
     if (isRefusal(caller)) return refuse(request, response, caller)
-    const isStillAllowed = () => !isRefusal(access().api(asking))
+    const isStillAllowed = () => isDeepStrictEqual(access().api(asking), caller)
     return api({ request, response, path, query: new URLSearchParams(query), caller, isStillAllowed })
   }
 }
@@ -59,7 +60,7 @@ async function servePage(
     return sendProblem(request, response, 405, 'only GET and HEAD', { allow: 'GET, HEAD' })
   if (refusal) return refuse(request, response, refusal)
   const isAsset = path.startsWith('/assets/')
-  const isView = path === '/' || (path.startsWith('/') && VIEWS.has(path.split('/')[1] ?? ''))
+  const isView = path === '/' || VIEWS.has(/^\/([^/]+)/.exec(path)?.[1] ?? '')
   if (!isAsset && !isView)
     return sendProblem(request, response, 404, 'there are /, /api/v1, /livez, /readyz and /metrics')
   const files = await pageFiles()

@@ -87,8 +87,8 @@ function unknownNames(
 
 function timeFaults({ fromMs, untilMs }: AskedSilence, nowMs: number): Fault[] {
   const textOf = (ms: number) => new Date(ms).toISOString()
-  if (!Number.isFinite(fromMs) || !Number.isFinite(untilMs))
-    return [{ path: [Number.isFinite(fromMs) ? 'untilMs' : 'fromMs'], message: 'is no time' }]
+  if (!isTime(fromMs) || !isTime(untilMs))
+    return [{ path: [isTime(fromMs) ? 'untilMs' : 'fromMs'], message: 'is no time' }]
   if (untilMs <= nowMs)
     return [
       { path: ['untilMs'], message: `${textOf(untilMs)} is past`, hint: 'choose a time that is to come' },
@@ -110,4 +110,9 @@ function timeFaults({ fromMs, untilMs }: AskedSilence, nowMs: number): Fault[] {
       },
     ]
   return []
+}
+
+/** Whether a Date can have it. */
+function isTime(ms: number): boolean {
+  return !Number.isNaN(new Date(ms).getTime())
 }

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type AccessSettings, createAccess } from '../../../src/observe/server/access.ts'
+import { type ApiCall, createSite } from '../../../src/observe/server/site.ts'
+import { waitFor } from '../../wait-for.ts'
+import { type ApiBed, bearer, startApiBed, TOKENS, WITH_TOKENS } from './bed.ts'
+
+const RULES = `
+  - { name: everything, to: [good] }
+  - { name: limited, when: { name: limited }, to: [slow], throttle: { every: 1s } }
+  - { name: odd-groups, when: { name: "odd-*" }, to: [slow], group: { by: kind, wait: 1s } }
+  - { name: bad-groups, when: { name: "bad-*" }, to: [slow], group: { by: kind, wait: 1s } }`
+
+let bed: ApiBed
+beforeAll(async () => {
+  bed = await startApiBed({ server: WITH_TOKENS, rules: RULES })
+})
+afterAll(() => bed?.[Symbol.asyncDispose]())
+
+const SHOP = { headers: bearer(TOKENS.shop) }
+const READER = { headers: bearer(TOKENS.reader) }
+const asJson = (token: string, body: object) => ({
+  method: 'POST',
+  headers: { ...bearer(token), 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+})
+
+/** The record, waiting delivery or dead letter of the digest of the rule. */
+async function outcomeOf(path: string, rule: string, outcome: string): Promise<any> {
+  return waitFor(
+    async () => {
+      const { items } = await bed.get(path, READER.headers)
+      return items
+        .flatMap((it: any) => it.outcomes.map((of: any) => ({ id: it.id, ...of })))
+        .find(
+          (it: any) => it.rule === rule && it.outcome === outcome && (outcome !== 'dead' || it.deadLetterId),
+        )
+    },
+    { what: `${rule} ${outcome}` },
+  )
+}
+
+test('a token with namespaces gets the rules that match an event, without their place', async () => {
+  bed.change('ADDED', 'shop', 'plain')
+  const { id } = await outcomeOf('/api/v1/objects/ConfigMap/shop/plain/events', 'everything', 'delivered')
+  const path = `/api/v1/events/${encodeURIComponent(id)}`
+  const rulesFor = async (caller: object) => (await bed.ask(path, caller)).body.rules
+  const all = await waitFor(() => rulesFor(READER), { what: 'the event in the journal' })
+  expect(all.map(({ rule }: any) => rule)).toEqual(['everything', 'limited', 'odd-groups', 'bad-groups'])
+  expect(all[0].place).toBeDefined()
+  const own = await rulesFor(SHOP)
+  expect(own.map(({ rule }: any) => rule)).toEqual(['everything'])
+  expect(own[0].place).toBeUndefined()
+})
+
+test.each([
+  ['waits', 'odd-groups', 'odd-', 'waiting'],
+  ['is a dead letter', 'bad-groups', 'bad-', 'dead'],
+])(
+  'a digest that %s shows nothing of other namespaces',
+  { timeout: 20_000 },
+  async (_, rule, name, outcome) => {
+    bed.change('ADDED', 'shop', `${name}one`)
+    bed.change('ADDED', 'pay', `${name}hidden`)
+    const { id, deadLetterId } = await outcomeOf(
+      `/api/v1/objects/ConfigMap/shop/${name}one/events`,
+      rule,
+      outcome,
+    )
+    const path = `/api/v1/events/${encodeURIComponent(id)}`
+    expect(JSON.stringify((await bed.ask(path, READER)).body)).toContain(`${name}hidden`)
+    const { status, body } = await bed.ask(path, SHOP)
+    expect(status).toBe(200)
+    expect(JSON.stringify(body)).not.toContain(`${name}hidden`)
+    if (outcome !== 'dead') return
+    const choice = asJson(TOKENS.shop, { ids: [deadLetterId] })
+    expect((await bed.ask('/api/v1/dead-letters/drop', choice)).body).toMatchObject({ done: 0 })
+    expect((await bed.ask(`/api/v1/dead-letters/${deadLetterId}`, READER)).status).toBe(200)
+  },
+)
+
+test('a silence whose pattern cannot test a value neither loses the event nor stops its watch', async () => {
+  const untilMs = Date.now() + 600_000
+  const match = { annotations: { note: '/(a|b){1,400}z/' } }
+  const added = await bed.ask('/api/v1/silences', asJson(TOKENS.actor, { match, untilMs, reason: 'deploy' }))
+  expect(added.status).toBe(200)
+  await new Promise((resolve) => setTimeout(resolve, 2_500))
+  const metadata = (name: string, resourceVersion: string) => ({
+    metadata: {
+      ...{ name, namespace: 'shop', uid: `uid-${name}`, resourceVersion },
+      annotations: { note: 'x'.repeat(5_000) },
+    },
+  })
+  bed.change('ADDED', 'shop', 'plain', metadata('plain', '9001'))
+  bed.change('ADDED', 'shop', 'limited', metadata('limited', '9002'))
+  for (const name of ['plain', 'limited'])
+    await waitFor(
+      async () =>
+        (await bed.get(`/api/v1/objects/ConfigMap/shop/${name}/events`, READER.headers)).items.some(
+          (it: any) => it.outcomes.some((of: any) => of.outcome === 'delivered'),
+        ),
+      { what: `the delivery of ${name}` },
+    )
+})
+
+test('times that no Date can have are refused', async () => {
+  const times = { fromMs: Number.MAX_SAFE_INTEGER, untilMs: Number.MAX_SAFE_INTEGER }
+  const body = { match: { rule: 'everything' }, ...times, reason: 'deploy' }
+  expect((await bed.ask('/api/v1/silences', asJson(TOKENS.actor, body))).status).toBe(400)
+})
+
+test.each([
+  ['deep', `{"match":{"name":${'['.repeat(30_000)}${']'.repeat(30_000)}}`],
+  [
+    'large',
+    JSON.stringify({ match: { name: Array.from({ length: 900 }, (_, i) => `/a${i}(a|b){1,90}/`) } }).slice(
+      0,
+      -1,
+    ),
+  ],
+])('a %s match is refused before it is compiled', async (_, head) => {
+  const init = asJson(TOKENS.actor, {})
+  const body = `${head},"untilMs":${Date.now() + 60_000},"reason":"deploy"}`
+  expect((await bed.ask('/api/v1/silences', { ...init, body })).status).toBe(409)
+})
+
+test('a stream of a token ends when the token gets other rights', async () => {
+  const token = { name: 'ci', role: 'read', token: TOKENS.reader } as const
+  const accessOf = (of: NonNullable<AccessSettings['tokens']>[number]) => createAccess({ tokens: [of] })
+  let access = accessOf(token)
+  const calls: ApiCall[] = []
+  const site = createSite({ access: () => access, api: async (call) => void calls.push(call) })
+  const headers = { host: 'herald.test', ...bearer(TOKENS.reader) }
+  const request = { method: 'GET', url: '/api/v1/stream', headers, socket: { remoteAddress: '10.1.2.3' } }
+  await site(request as never, {} as never)
+  access = accessOf({ ...token })
+  expect(calls[0]?.isStillAllowed()).toBe(true)
+  access = accessOf({ ...token, namespaces: ['shop'] })
+  expect(calls[0]?.isStillAllowed()).toBe(false)
+})
