@@ -54,3 +54,22 @@ test.each([
   const answer = await ask(`${line} HTTP/1.1\r\n${END}`)
   expect(answer.split(' ')[1]).toBe(String(status))
 })
+
+test('many requests for metrics share what was rendered within the last second', async () => {
+  let rendered = 0
+  const counting = () => {
+    rendered++
+    return vitals()
+  }
+  server = await startServer({ host: '127.0.0.1', port: 0, metrics: createMetrics(), vitals: counting })
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  await once(socket, 'connect')
+  const startedMs = performance.now()
+  socket.write(`${'GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(300)}GET /livez HTTP/1.1\r\n${END}`)
+  const answers = (await text(socket)).split('HTTP/1.1 200 OK').length - 1
+  const seconds = (performance.now() - startedMs) / 1_000
+  expect(answers).toBe(301)
+  // The last one is that of /livez.
+  expect(rendered - 1).toBeLessThanOrEqual(20 * (Math.floor(seconds) + 2))
+  expect(rendered).toBeGreaterThanOrEqual(2)
+})

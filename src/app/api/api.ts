@@ -4,7 +4,7 @@ import type { Caller } from '../../observe/server/access.ts'
 import { sendData, sendProblem } from '../../observe/server/answer.ts'
 import { BodyError, readJson } from '../../observe/server/body.ts'
 import type { ApiCall } from '../../observe/server/site.ts'
-import { createSemaphore } from '../../sink/index.ts'
+import { createSemaphore, type Semaphore } from '../../sink/index.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { kept } from './kept.ts'
@@ -26,12 +26,15 @@ const MOST_CALLS = 256
 const MOST_CALLS_OF_ONE = 64
 /** Of those that read much. */
 const MOST_HEAVY = 4
+const MOST_HEAVY_OF_ONE = 2
 const LIMIT_MS = 20_000
 const SHARED_MS = 1_000
 
 /** Serves /api/v1: finds the operation, checks what it is asked for, and answers JSON or a problem (RFC 9457). */
 export function createApi({ handlers, stream, audit, log }: ApiParts): (call: ApiCall) => Promise<void> {
   const heavy = createSemaphore(MOST_HEAVY)
+  /** By caller: one who asks much does not keep others from it. */
+  const heavyOf = new Map<string, Semaphore>()
   const calls = new Map<string, number>()
   let running = 0
   const document = kept(async () => Buffer.from(JSON.stringify(openApi())), { forMs: 3_600_000 })
@@ -52,6 +55,12 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
     const handler = handlers[operation as keyof Handlers] as (asked: object) => Promise<unknown>
     const answer = await handler({ params, query, body, caller, signal })
     return Buffer.from(JSON.stringify(answer))
+  }
+
+  function inTurn<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const own = heavyOf.get(name) ?? createSemaphore(MOST_HEAVY_OF_ONE)
+    heavyOf.set(name, own)
+    return own.run(() => heavy.run(work, signal), signal)
   }
 
   async function answer(call: ApiCall): Promise<void> {
@@ -82,7 +91,7 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
         ? // Answers differ by role only.
           shared(operation, params, { name: '', role: caller.role })
         : run(operation, params, query, body, caller, signal)
-    const result = await (route.isHeavy ? heavy.run(work, signal) : work())
+    const result = await (route.isHeavy ? inTurn(caller.name, work, signal) : work())
     if (route.acts)
       audit({ who: caller.name, operation, params, body, result: JSON.parse(result.toString()) })
     return send(result)
@@ -109,7 +118,10 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
         running--
         const left = (calls.get(caller.name) ?? 1) - 1
         if (left > 0) calls.set(caller.name, left)
-        else calls.delete(caller.name)
+        else {
+          calls.delete(caller.name)
+          heavyOf.delete(caller.name)
+        }
       }
     }
   }

@@ -132,7 +132,7 @@ function digestOf(text: string): Buffer {
 
 /** Headers of proxies: a sidecar connects from the loopback interface, too, for clients that are elsewhere. */
 const FORWARDED =
-  /^(forwarded|via|x-forwarded-.*|x-real-ip|x-envoy-.*|x-original-.*|true-client-ip|cf-connecting-ip)$/
+  /^(forwarded|via|x-forwarded-.*|x-real-ip|x-envoy-.*|x-original-.*|x-client-ip|x-cluster-client-ip|x-forwarded|l5d-.*|fastly-client-ip|true-client-ip|cf-connecting-ip)$/
 
 /** Returns whether a request comes from a program of this machine. A sidecar of a service mesh connects from 127.0.0.6. */
 function isLocal({ peer, headers }: Asking): boolean {
@@ -153,7 +153,7 @@ function tokenInUrl({ url }: Asking): Refusal | undefined {
   const query = url.slice(url.indexOf('?') + 1)
   if (query === url) return undefined
   const hasToken = [...new URLSearchParams(query).keys()].some((key) =>
-    /(^|[-_])(token|apikey|api[-_]key|authorization|bearer|password|secret)$/i.test(key),
+    /(^|[-_]|access|auth|id)(token|apikey|api[-_]key|authorization|bearer|password|secret)$/i.test(key),
   )
   if (!hasToken) return undefined
   return {

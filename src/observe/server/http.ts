@@ -26,6 +26,9 @@ const PATIENCE_MS = 5_000
 /** While there are more, only probes and metrics are answered: these are never refused. */
 const MAX_CONNECTIONS = 1_500
 
+/** More requests for metrics within a second share the last text: one takes milliseconds of the process. */
+const RENDERED_PER_SECOND = 20
+
 /** The port is taken, or the address is not ours. */
 class ServerError extends Error {
   override name = 'ServerError'
@@ -34,6 +37,7 @@ class ServerError extends Error {
 /** GET /livez, /readyz and /metrics, which wait for nothing else; and the page and the API, where there is a `site`. */
 export async function startServer(options: ServerOptions): Promise<HealthServer> {
   const { host, port, patienceMs = PATIENCE_MS } = options
+  const page = metricsPage(options)
   let connections = 0
   const limits = {
     headersTimeout: patienceMs,
@@ -41,7 +45,9 @@ export async function startServer(options: ServerOptions): Promise<HealthServer>
     connectionsCheckingInterval: Math.ceil(patienceMs / 5),
   }
   const server = createServer(limits, (request, response) => {
-    answer(request, response, options, connections > MAX_CONNECTIONS).catch(() => response.destroy())
+    answer(request, response, { ...options, page }, connections > MAX_CONNECTIONS).catch(() =>
+      response.destroy(),
+    )
   })
   server.on('connection', (socket) => {
     connections++
@@ -84,7 +90,7 @@ function adviceOn({ code, message }: NodeJS.ErrnoException): string {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { metrics, vitals, site }: ServerOptions,
+  { metrics, vitals, site, page }: ServerOptions & { page(): Promise<string> },
   isCrowded: boolean,
 ): Promise<void> {
   const path = request.url?.split('?')[0]
@@ -101,10 +107,28 @@ async function answer(
     case '/readyz':
       return sendChecks(response, readiness(vitals()))
     case '/metrics':
-      sampleVitals(metrics, vitals())
-      return send(response, 200, await metrics.registry.metrics(), metrics.registry.contentType)
+      return send(response, 200, await page(), metrics.registry.contentType)
     default:
       return send(response, 404, 'there are /livez, /readyz and /metrics\n')
+  }
+}
+
+/** Returns a function that gives the metrics as text: of now, or of at most a second ago where many ask. */
+function metricsPage({ metrics, vitals }: Pick<ServerOptions, 'metrics' | 'vitals'>): () => Promise<string> {
+  let beganMs = Number.NEGATIVE_INFINITY
+  let rendered = 0
+  let last: Promise<string> | undefined
+  return () => {
+    const nowMs = performance.now()
+    if (nowMs - beganMs >= 1_000) {
+      beganMs = nowMs
+      rendered = 0
+    }
+    if (last && rendered >= RENDERED_PER_SECOND) return last
+    rendered++
+    sampleVitals(metrics, vitals())
+    last = metrics.registry.metrics()
+    return last
   }
 }
 

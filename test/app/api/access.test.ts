@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApi } from '../../../src/app/api/api.ts'
 import type { Handlers } from '../../../src/app/api/routes.ts'
+import { STARTING } from '../../../src/app/status-reporting.ts'
 import type { Logger } from '../../../src/observe/log.ts'
 import { createMetrics } from '../../../src/observe/metrics.ts'
 import { type AccessSettings, type Asking, createAccess } from '../../../src/observe/server/access.ts'
@@ -104,6 +105,7 @@ describe('with tokens', () => {
     ['another scheme is refused', { headers: { authorization: `Basic ${TOKEN}` } }, 401],
     ['in the URL it is refused', { url: `/api/v1/overview?token=${TOKEN}` }, 400],
     ['under another name, too', { url: `/api/v1/overview?q=1&access_token=${TOKEN}` }, 400],
+    ['in camel case, too', { url: `/api/v1/overview?accessToken=${TOKEN}` }, 400],
     [
       'a page of another site cannot use it',
       { headers: { ...bearer(TOKEN), host: 'a', origin: 'https://b' } },
@@ -342,6 +344,35 @@ test('a body that is longer than it may be is not read', async () => {
   expect(statusOf(await raw(head + chunk.repeat(5)))).toBe(413)
 })
 
+test('a caller who asks much does not keep others from it', async () => {
+  const pending = Promise.withResolvers<never>()
+  const running: string[] = []
+  const handlers = {
+    listHistory: ({ caller }: { caller: { name: string } }) => {
+      running.push(caller.name)
+      return pending.promise
+    },
+  } as unknown as Handlers
+  const tokens = ['greedy', 'other'].map((name) => ({ name, role: 'read' as const, token: name.repeat(5) }))
+  const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
+  const site = createSite({ access: () => createAccess({ tokens }), api })
+  const server = await startServer({
+    ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
+    vitals: () => STARTING,
+    site: async () => site,
+  })
+  const ask = (name: string) =>
+    fetch(`${server.url}/api/v1/history`, { headers: bearer(name.repeat(5)) }).then(({ status }) => status)
+  const all = Array.from({ length: 10 }, () => ask('greedy'))
+  await waitFor(() => running.length === 2, { what: 'the first requests' })
+  all.push(ask('other'))
+  await waitFor(() => running.includes('other'), { what: 'the request of another caller' })
+  expect(running).toEqual(['greedy', 'greedy', 'other'])
+  pending.reject(new Error('over'))
+  expect(new Set(await Promise.all(all))).toEqual(new Set([500]))
+  await server.close()
+})
+
 test('a caller has 64 requests at the same time, and probes do not wait for them', async () => {
   const pending = Promise.withResolvers<never>()
   let running = 0
@@ -353,19 +384,9 @@ test('a caller has 64 requests at the same time, and probes do not wait for them
   } as unknown as Handlers
   const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
   const site = createSite({ access: () => createAccess({}), api })
-  const vitals = () => ({
-    nowMs: 0,
-    watches: [],
-    sinks: [],
-    redisTrouble: undefined,
-    redisFull: false,
-    stopping: false,
-  })
   const server = await startServer({
-    host: '127.0.0.1',
-    port: 0,
-    metrics: createMetrics(),
-    vitals,
+    ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
+    vitals: () => STARTING,
     site: async () => site,
   })
   const all = Array.from({ length: 64 }, () => fetch(`${server.url}/api/v1/access`))
