@@ -315,10 +315,16 @@ function compileNew(source: string): Compiled<(value: string) => boolean> {
 function repetitionsIn(source: string): number {
   const sums = [0]
   let last = 0
-  const parts = source.matchAll(
-    /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\{(\d{1,4})(?:,(\d{0,4}))?\}|[\s\S]/g,
-  )
-  for (const [part, least, most] of parts) {
+  let inClass = false
+  for (const [part, least, most] of source.matchAll(
+    /\\[\s\S]|\[\^?\]?|\{(\d{1,4})(?:,(\d{0,4}))?\}|[\s\S]/g,
+  )) {
+    // A class counts as one character, when it opens.
+    if (inClass) {
+      inClass = part.startsWith('\\') || !part.endsWith(']')
+      continue
+    }
+    inClass = part.startsWith('[')
     if (part === '(') {
       sums.push(1)
       continue
