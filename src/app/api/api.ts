@@ -57,7 +57,7 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
     return Buffer.from(JSON.stringify(answer))
   }
 
-  function inTurn<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  function runHeavy<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const own = heavyOf.get(name) ?? createSemaphore(MOST_HEAVY_OF_ONE)
     heavyOf.set(name, own)
     return own.run(() => heavy.run(work, signal), signal)
@@ -91,7 +91,7 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
         ? // Answers differ by role only.
           shared(operation, params, { name: '', role: caller.role })
         : run(operation, params, query, body, caller, signal)
-    const result = await (route.isHeavy ? inTurn(caller.name, work, signal) : work())
+    const result = await (route.isHeavy ? runHeavy(caller.name, work, signal) : work())
     if (route.acts)
       audit({ who: caller.name, operation, params, body, result: JSON.parse(result.toString()) })
     return send(result)
