@@ -142,7 +142,7 @@ test.each([
   await program.end('SIGTERM')
   expect(librariesLoaded(program.output())).toEqual(libraries)
   // To find, read and join files takes a good part of a start.
-  if (libraries.length === 0) expect(filesLoaded(program.output()).length).toBeLessThan(21)
+  if (libraries.length === 0) expect(filesLoaded(program.output()).length).toBeLessThan(20)
 })
 
 test('kubeherald/watch is one file, without sinks, store, rules and metrics', () => {

@@ -3,7 +3,7 @@ import { durationText, templateText, templateTree, tlsOptions } from '../../src/
 import { Batch } from './batch-options.ts'
 import { checkTogether } from './config-checks.ts'
 import { PRESETS } from './presets/index.ts'
-import { PRESET_NAMES, type PresetName } from './presets/names.ts'
+import type { PresetName } from './presets/names.ts'
 import { PRESET_OPTIONS, type PresetOption } from './presets/options.ts'
 import type { Preset } from './presets/preset.ts'
 import { Auth, EndpointUrl, Headers, HttpUrl, MediaType } from './request-options.ts'
@@ -98,7 +98,7 @@ const Options = z.strictObject({
   ...REQUEST,
   ...FORMAT,
   preset: z
-    .enum(PRESET_NAMES)
+    .enum(Object.keys(PRESETS) as PresetName[])
     .optional()
     .meta({ description: 'The service that it sends to: type: loki is type: webhook with preset: loki.' }),
   ...PRESET_OPTIONS,

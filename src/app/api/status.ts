@@ -1,30 +1,23 @@
-import { describeRestart, TOO_FAR_BEHIND_MS, type WatchStatus } from '../../model/status.ts'
+import { describeRestart, TOO_FAR_BEHIND_MS } from '../../model/status.ts'
 import { titleIn } from '../../store/commit/stored-json.ts'
 import type { StatusReport, WatchCounts } from '../../store/ledger.ts'
+import { sinkView, watchViews } from '../../store/status-views.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import type { Overview, Sink, Watch } from './contract.ts'
 
 const NO_COUNTS: WatchCounts = { observed: 0, unmatched: 0, dropped: 0, matched: 0, limited: 0 }
-
-interface View {
-  instance: Omit<StatusReport['instances'][number], 'rules'>
-  watch: WatchStatus
-}
 
 /** Returns the watches, as the processes that work on them report them; without such a process, those that are stored. */
 export function watchesOf(
   { instances, ledger }: StatusReport,
   sources: ReadonlyMap<string, string>,
 ): Watch[] {
-  const watching = instances.filter(({ role }) => role !== 'deliver')
-  if (watching.length === 0)
+  if (instances.every(({ role }) => role === 'deliver'))
     return Object.entries(ledger.watches).map(([key, counts]) => ({
       ...{ title: titleIn(sources.get(key) ?? '') ?? key, key, phase: 'stopped', ready: false },
       counts,
     }))
-  const views = watching.flatMap((instance) => instance.watches.map((watch): View => ({ instance, watch })))
-  return [...Map.groupBy(views, ({ watch }) => watch.key).values()].map((own) => {
-    const { instance, watch } = own.toSorted(byClaim)[0] as View
+  return watchViews({ instances }).map(({ instance, watch }) => {
     const { behind, verified, lastError, holder } = watch
     return {
       ...{ title: watch.title, key: watch.key, phase: watch.phase, ready: watch.ready },
@@ -39,12 +32,6 @@ export function watchesOf(
   })
 }
 
-/** The process that works on it, before standbys. Just after a watch moved its former holder still claims it: the newest report is right. */
-function byClaim(a: View, b: View): number {
-  const [ofA, ofB] = [a, b].map(({ watch }) => Number(watch.phase === 'standby')) as [number, number]
-  return ofA - ofB || b.instance.atMs - a.instance.atMs
-}
-
 /** Returns the sinks of the configuration and of the ledger. */
 export function sinksOf(
   { instances, ledger }: StatusReport,
@@ -55,28 +42,12 @@ export function sinksOf(
   return names.map((name) => {
     const counts = ledger.sinks[name]
     const type = types.get(name)
-    const views = instances.flatMap(({ sinks }) => sinks.filter(({ sink }) => sink === name))
-    const failing = views.find(({ healthy }) => !healthy)
-    const quarantined = views.reduce((sum, { aside }) => sum + aside, 0)
-    const failingTargets = Math.max(0, ...views.map((it) => it.failingTargets ?? 0))
-    const isRemoved = views.length > 0 && views.every(({ removed }) => removed)
-    const isPartly = quarantined + failingTargets > 0
-    const latest = failing ?? views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0]
-    const queue = views.find((it) => it.queue)?.queue
-    const lastDeliveredMs = Math.max(0, ...views.map((it) => it.lastDeliveredMs ?? 0))
+    const { health, lastError, ...view } = sinkView({ instances }, name)
+    const { quarantined, failingTargets, queue, lastDeliveredMs } = view
     return {
       name,
       ...(type !== undefined && { type }),
-      health:
-        views.length === 0
-          ? 'not in use'
-          : failing
-            ? 'failing'
-            : isRemoved
-              ? 'draining'
-              : isPartly
-                ? 'partly'
-                : 'ok',
+      health: health === 'unused' ? 'not in use' : health,
       pending: Math.max(0, counts?.pending ?? 0),
       ...(counts?.oldestMs !== undefined && { oldestMs: counts.oldestMs }),
       enqueued: counts?.enqueued ?? 0,
@@ -87,8 +58,8 @@ export function sinksOf(
       quarantined,
       failingTargets,
       ...(lastDeliveredMs > 0 && { lastDeliveredMs: Math.round(lastDeliveredMs) }),
-      ...(latest?.lastError !== undefined && { lastError: friendlyError(latest.lastError) }),
-      ...(latest?.lastErrorMs !== undefined && { lastErrorMs: Math.round(latest.lastErrorMs) }),
+      ...(lastError?.lastError !== undefined && { lastError: friendlyError(lastError.lastError) }),
+      ...(lastError?.lastErrorMs !== undefined && { lastErrorMs: Math.round(lastError.lastErrorMs) }),
     }
   })
 }
@@ -170,7 +141,10 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
     ...sinks.flatMap(({ name, health, lastError, oldestMs, pending, quarantined, failingTargets }) => {
       const why = lastError === undefined ? '' : `: ${lastError}`
       const since = oldestMs === undefined ? '' : `, the oldest for ${minutes(report.atMs - oldestMs)}`
-      if (health === 'failing') return [`sink ${name} fails, ${pending} deliveries wait${since}${why}`]
+      if (health === 'failing')
+        return [
+          `sink ${name} fails, ${pending.toLocaleString('en')} ${pending === 1 ? 'delivery waits' : 'deliveries wait'}${since}${why}`,
+        ]
       if (health !== 'partly') return []
       return [`sink ${name}: ${quarantined} objects and ${failingTargets} targets fail${why}`]
     }),

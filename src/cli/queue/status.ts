@@ -2,12 +2,13 @@ import { describeRestart, type QueueStatus } from '../../model/status.ts'
 import { titleIn } from '../../store/commit/stored-json.ts'
 import { type RuleLedger, readStatus, type StatusReport, type WatchCounts } from '../../store/ledger.ts'
 import { readHash } from '../../store/redis/scan.ts'
+import { watchViews } from '../../store/status-views.ts'
 import { printable } from '../../text/printable.ts'
 import { silencesTable } from '../control/silences-table.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
 import { duration, table } from '../output/table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
-import { contact, lastErrorOf, phaseOf, short, sinkViews, watchViews } from './status-views.ts'
+import { contact, lastErrorOf, phaseOf, short, shownSinks } from './status-views.ts'
 
 interface StatusOptions extends QueueOptions, OutputOptions {
   verify?: boolean
@@ -164,7 +165,7 @@ function countsOf(counts: WatchCounts | undefined): string[] {
 function sinks({ instances, ledger, atMs }: StatusReport): string {
   const header = ['SINK', 'HEALTH', 'ENQUEUED', 'DELIVERED', 'DEAD', 'PENDING', 'OLDEST', 'LAST ERROR']
   const delivering = instances.some(({ role }) => role !== 'watch')
-  const rows = sinkViews({ instances, ledger }).map(({ sink, health, counts, lastError }) => {
+  const rows = shownSinks({ instances, ledger }).map(({ sink, health, counts, lastError }) => {
     const oldest = counts.oldestMs === undefined ? '-' : duration(atMs - counts.oldestMs)
     const numbers = [counts.enqueued, counts.delivered, counts.dead, counts.pending].map(String)
     return [sink, health, ...numbers, oldest, lastErrorOf(lastError, atMs)]

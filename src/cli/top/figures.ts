@@ -1,5 +1,6 @@
 import type { StatusReport } from '../../store/ledger.ts'
-import { lastErrorOf, phaseOf, short, sinkViews, watchViews } from '../queue/status-views.ts'
+import { watchViews } from '../../store/status-views.ts'
+import { lastErrorOf, phaseOf, short, shownSinks } from '../queue/status-views.ts'
 
 /** What `kubeherald top` shows. Rates are per second since the refresh before, null in the first one. */
 export interface TopFigures {
@@ -58,7 +59,7 @@ export function figuresOf(report: StatusReport, before: StatusReport | undefined
     seconds === undefined || seconds <= 0 ? null : Math.max(0, now - then) / seconds
   const former = before?.ledger
 
-  const sinks = sinkViews(report).map(({ sink, health, counts, lastError }): SinkFigures => {
+  const sinks = shownSinks(report).map(({ sink, health, counts, lastError }): SinkFigures => {
     const then = former?.sinks[sink]
     return {
       ...{ sink, health },

@@ -200,6 +200,7 @@ function open(
   return isEmitted
 }
 
+/** `told` is a key of the stored format. */
 function storedIn({ told: event }: NonNullable<ForResolveState['pending']>): StoredEmission {
   return event
 }

@@ -31,7 +31,7 @@ function isFor(
   return atMs >= fromMs && atMs < untilMs && ofRule(rule) && ofSink(sink) && holds(ofEvent, event)
 }
 
-/** A value that is too long for a pattern is not silenced: whoever writes an object must not stop a commit, or lose the event. */
+/** Returns false where a value is too long for a pattern: the author of an object must neither stop a commit nor lose an event. */
 function holds(test: SilenceTest['ofEvent'], event: SilencedEvent): boolean {
   try {
     return test(event)

@@ -1,0 +1,69 @@
+import type { QueueStatus, SinkStatus, WatchStatus } from '../model/status.ts'
+import type { StatusReport } from './ledger.ts'
+
+type Instance = StatusReport['instances'][number]
+
+/** A sink as all processes together report it. */
+export interface SinkView {
+  /** `partly`: some of its objects or targets fail; `draining`: no configuration has it any more; `unused`: no process has it. */
+  health: 'ok' | 'partly' | 'failing' | 'draining' | 'unused'
+  /** How many of its objects are in quarantine. */
+  quarantined: number
+  failingTargets: number
+  queue: QueueStatus | undefined
+  /** Unix milliseconds; 0 before the first delivery. */
+  lastDeliveredMs: number
+  /** The report of the process that fails, else of the one with the last error. */
+  lastError: SinkStatus | undefined
+}
+
+export function sinkView({ instances }: Pick<StatusReport, 'instances'>, sink: string): SinkView {
+  const views = instances.flatMap((instance) => instance.sinks.filter((it) => it.sink === sink))
+  const failing = views.find(({ healthy }) => !healthy)
+  const quarantined = views.reduce((sum, { aside }) => sum + aside, 0)
+  const failingTargets = Math.max(0, ...views.map((it) => it.failingTargets ?? 0))
+  return {
+    health: healthOf(views, quarantined + failingTargets),
+    ...{ quarantined, failingTargets },
+    queue: views.find((it) => it.queue)?.queue,
+    lastDeliveredMs: Math.max(0, ...views.map((it) => it.lastDeliveredMs ?? 0)),
+    lastError: failing ?? views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0],
+  }
+}
+
+function healthOf(views: readonly SinkStatus[], failingParts: number): SinkView['health'] {
+  if (views.length === 0) return 'unused'
+  if (views.some(({ healthy }) => !healthy)) return 'failing'
+  if (views.every(({ removed }) => removed)) return 'draining'
+  return failingParts > 0 ? 'partly' : 'ok'
+}
+
+/** A watch as the process reports it that works on it. */
+export interface WatchView {
+  instance: Instance
+  watch: WatchStatus
+}
+
+/**
+ * Returns one view of each watch: of the process that works on it, or of a standby when none does. Just after it
+ * moved, the last report of the former holder still claims it: the newest report is right.
+ */
+export function watchViews({ instances }: Pick<StatusReport, 'instances'>): WatchView[] {
+  const views = instances
+    .filter(({ role }) => role !== 'deliver')
+    .flatMap((instance) => instance.watches.map((watch): WatchView => ({ instance, watch })))
+  return [...Map.groupBy(views, ({ watch }) => watch.key).values()].map(
+    (own) => own.toSorted(byClaim)[0] as WatchView,
+  )
+}
+
+/** Standbys stay in their order, so that what is shown does not change with each report. */
+function byClaim(a: WatchView, b: WatchView): number {
+  const [ofA, ofB] = [isStandby(a.watch), isStandby(b.watch)]
+  if (ofA !== ofB) return Number(ofA) - Number(ofB)
+  return ofA ? 0 : b.instance.atMs - a.instance.atMs
+}
+
+function isStandby({ phase }: WatchStatus): boolean {
+  return phase === 'standby'
+}
