@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
-import { findDeadLetter, listDeadLetters, retryDeadLetter } from '../../src/store/lanes/dead-letters.ts'
+import { retryDeadLetter } from '../../src/store/lanes/dead-letter-actions.ts'
+import { findDeadLetter, listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 

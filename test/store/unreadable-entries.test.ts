@@ -2,12 +2,8 @@ import { zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { encodeEntries, isUnreadable, readEntry, UnreadableEntryError } from '../../src/store/entry.ts'
-import {
-  dropDeadLetter,
-  listDeadLetters,
-  NoLaneError,
-  retryDeadLetter,
-} from '../../src/store/lanes/dead-letters.ts'
+import { dropDeadLetter, NoLaneError, retryDeadLetter } from '../../src/store/lanes/dead-letter-actions.ts'
+import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { compress, ZSTD_DICTIONARY_1 } from '../../src/store/packing.ts'
 import { publishReport } from '../../src/store/process-reports.ts'
 import { waitFor } from '../wait-for.ts'

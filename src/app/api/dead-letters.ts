@@ -1,15 +1,9 @@
 import type { Redis } from 'ioredis'
 import type { Caller } from '../../observe/server/access.ts'
 import type { Keys } from '../../store/keys.ts'
+import { dropDeadLetter, NoLaneError, retryDeadLetter } from '../../store/lanes/dead-letter-actions.ts'
 import { deadLettersBefore, summarizeDeadLetters } from '../../store/lanes/dead-letter-names.ts'
-import {
-  deadLettersByAge,
-  dropDeadLetter,
-  findDeadLetter,
-  NoLaneError,
-  retryDeadLetter,
-  type StoredDeadLetter,
-} from '../../store/lanes/dead-letters.ts'
+import { deadLettersByAge, findDeadLetter, type StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type {
   DeadLetter,

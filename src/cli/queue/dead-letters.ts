@@ -1,14 +1,13 @@
 import type { Delivery, Digest, Resolved } from '../../model/delivery.ts'
 import { DEAD_REASONS } from '../../store/lanes/ack-script.ts'
+import { dropDeadLetters, retryDeadLetters } from '../../store/lanes/dead-letter-actions.ts'
 import {
   type DeadLetterFilter,
   type DeadLetterGroup,
   deadLettersByAge,
-  dropDeadLetters,
   findDeadLetter,
   groupDeadLetters,
   listDeadLetters,
-  retryDeadLetters,
   type StoredDeadLetter,
 } from '../../store/lanes/dead-letters.ts'
 import { readLedger } from '../../store/ledger.ts'

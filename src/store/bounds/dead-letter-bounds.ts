@@ -4,13 +4,8 @@ import type { QueueStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { Keys } from '../keys.ts'
-import {
-  archiveToLane,
-  type Discarded,
-  discardDeadLetters,
-  oldestDeadLetters,
-  type StoredDeadLetter,
-} from '../lanes/dead-letters.ts'
+import { archiveToLane, type Discarded, discardDeadLetters } from '../lanes/dead-letter-actions.ts'
+import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
 import { isTransient } from '../redis/redis-fault.ts'
 import { type MeasuredStream, MeasuringPauses, measureStreams } from './lane-sizes.ts'
 import {
