@@ -6,9 +6,15 @@ export interface WaitOptions {
   timeoutMs?: number
   /** What is waited for, for the error. */
   what: string | (() => string)
-  /** From the end of one look to the next. Default 10. */
+  /** The least time from the end of one look to the next. Default 10. */
   everyMs?: number
 }
+
+/** A look takes at most a fifth of the time, so that those who wait leave the processor to what they wait for. */
+const LOOKS_SHARE = 1 / 5
+/** The longer the wait, the rarer the looks: a twentieth of what was waited for so far, at most this. */
+const LONG_WAIT_SHARE = 1 / 20
+const LONGEST_PAUSE_MS = 100
 
 /** Polls until the condition gives something true, and gives that. Fails with what it waited for. */
 export async function waitFor<T>(
@@ -17,13 +23,18 @@ export async function waitFor<T>(
 ): Promise<NonNullable<T>> {
   const { what, everyMs = 10 } = options
   const timeoutMs = PATIENCE * (options.timeoutMs ?? 15_000)
-  const untilMs = Date.now() + timeoutMs
+  const startedMs = performance.now()
   for (;;) {
+    const lookedMs = performance.now()
     const value = await condition()
     if (value) return value as NonNullable<T>
-    if (Date.now() > untilMs) {
+    const nowMs = performance.now()
+    if (nowMs - startedMs > timeoutMs) {
       throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`)
     }
-    await new Promise((resolve) => setTimeout(resolve, everyMs))
+    const asLooksTakeMs = (nowMs - lookedMs) * (1 / LOOKS_SHARE - 1)
+    const asLongWaitsMayMs = (nowMs - startedMs) * LONG_WAIT_SHARE
+    const pauseMs = Math.max(everyMs, Math.min(LONGEST_PAUSE_MS, Math.max(asLooksTakeMs, asLongWaitsMayMs)))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }

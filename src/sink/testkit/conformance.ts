@@ -15,13 +15,13 @@ import { deliveryChecks, faultChecks } from './checks-delivery.ts'
 import { abortChecks, lifeChecks } from './checks-life.ts'
 import { messageOf } from './messages.ts'
 
-const DELIVERIES = 10_000
+const DELIVERIES = 2_000
 /** One that keeps messages, or only their ids, keeps more of each. */
 const MAX_BYTES_EACH = 100
 const ROUNDS = 4
 
 const memoryChecks: Readonly<Record<string, CheckBody>> = {
-  'ten thousand deliveries leave nothing in memory': async (bench) => {
+  'two thousand deliveries leave nothing in memory': async (bench) => {
     const collect = collector()
     if (!collect) skip('memory cannot be collected: start Node with --expose-gc')
     if (!bench.target.forget) skip('the target cannot forget what it got')

@@ -8,7 +8,7 @@ const PASSWORD = 'hunter2hunter2'
 /** A mail server that, when it refuses, repeats what it got. */
 export const emailSetup: Setup = {
   excused: {
-    'ten thousand deliveries leave nothing in memory':
+    'two thousand deliveries leave nothing in memory':
       'twelve thousand mails take half a minute of processor time; faults.test.ts counts sessions and listeners',
   },
   async start() {

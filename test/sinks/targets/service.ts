@@ -11,7 +11,7 @@ export function serviceSetup(create: () => Service): Setup {
     excused: {
       // Presets keep nothing: the sink that they share is measured with one of them.
       ...(name !== 'loki' && {
-        'ten thousand deliveries leave nothing in memory': 'measured with loki, and with the webhook',
+        'two thousand deliveries leave nothing in memory': 'measured with loki, and with the webhook',
       }),
       'health says that the peer is away': 'it can be reached: only a delivery learns that it refuses',
     },

@@ -8,7 +8,7 @@ export const slackSetup: Setup = {
   patienceMs: 60_000,
   excused: {
     'health says that the peer is away': 'Slack may refuse messages and answer everything else',
-    'ten thousand deliveries leave nothing in memory':
+    'two thousand deliveries leave nothing in memory':
       'at 50 a second that takes minutes; a row of the bench does it with digests',
   },
   async start() {
