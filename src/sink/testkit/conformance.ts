@@ -54,11 +54,10 @@ async function deliverMany(bench: Bench, sink: OpenedSink, count: number): Promi
 }
 
 async function usedBytes(collect: () => void): Promise<number> {
+  collect()
   // Closed sockets are freed a few turns later.
-  for (let i = 0; i < 5; i++) {
-    await new Promise(setImmediate)
-    collect()
-  }
+  for (let i = 0; i < 5; i++) await new Promise(setImmediate)
+  collect()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }
