@@ -61,6 +61,7 @@ class CommitEvaluation {
   readonly #rules = new Map<string, RuleCounts & { suppressed: { drop?: number; silence?: number } }>()
   readonly #counts = { matched: 0, dropped: 0, unmatched: 0, limited: 0 }
   readonly #suppressed: Suppression[] = []
+  readonly #untested: string[] = []
   /** Events for limits: `isCounted` if another rule's result counts the event already. */
   readonly #limited: { transition: Transition; limited: Limited; isCounted: boolean }[] = []
   /** See `PendingLimits.places`. */
@@ -84,7 +85,8 @@ class CommitEvaluation {
     const atMs = Date.parse(event.time)
     for (const [rule, some] of Map.groupBy(result.sends, (send) => send.rule)) {
       const sinks = some.map(({ sink }) => sink)
-      const { left, silenced } = splitSilenced(silences, { rule, sinks, event }, atMs)
+      const { left, silenced, untested } = splitSilenced(silences, { rule, sinks, event }, atMs)
+      for (const { id } of untested) this.#untested.push(id)
       for (const [silence, of] of silenced)
         this.#suppressed.push(silencedBy(silence, { rule, event, sinks: of }))
       if (left.length === 0) this.#count(rule, 'silence')
@@ -142,6 +144,7 @@ class CommitEvaluation {
       ...{ deliveries: this.#deliveries, ...counts, rules: this.#rules },
       ...(limited > 0 && { limited }),
       ...(this.#suppressed.length > 0 && { suppressed: this.#suppressed }),
+      ...(this.#untested.length > 0 && { untested: this.#untested }),
     }
     return { ...evaluation, ...(limits && { limits }) }
   }

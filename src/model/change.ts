@@ -300,6 +300,8 @@ export interface Evaluation {
   limited?: number
   /** What silences suppressed of rules without limits. */
   suppressed?: readonly Suppression[]
+  /** The ids of silences that could not test an event, once for each event of a rule without limits. */
+  untested?: readonly string[]
   /** Counts of the rules without limits; they send everything that they match and that is not silenced. */
   rules?: ReadonlyMap<string, RuleCounts>
   /** Events of rules with limits, to be evaluated when their states are read: neither matched nor `limited` yet. */

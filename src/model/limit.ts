@@ -142,6 +142,8 @@ export interface LimitOutcome {
   rules: ReadonlyMap<string, RuleCounts>
   /** Those of which the event is known: not of states that are gone. */
   suppressed: readonly Suppression[]
+  /** The ids of silences that could not test an event, once for each event of a rule. */
+  untested?: readonly string[]
   writes: LimitWrites
   /** Rule → number of limits that could not create another state. */
   atCapacity?: ReadonlyMap<string, number>

@@ -40,6 +40,15 @@ export type SilencedEvent = Pick<
 
 /** The silences of one evaluation: compiled, and the same from its beginning to its end. */
 export interface Silences {
-  /** Returns the silence in force at a time for an event of a rule to a sink. */
-  find(rule: string, sink: string, event: SilencedEvent, atMs: number): Silence | undefined
+  /**
+   * Returns the silence in force at a time for an event of a rule to a sink. Calls `onUntested` for each that cannot test the event,
+   * because a value is too long for its pattern: it does not hold.
+   */
+  find(
+    rule: string,
+    sink: string,
+    event: SilencedEvent,
+    atMs: number,
+    onUntested?: (silence: Silence) => void,
+  ): Silence | undefined
 }

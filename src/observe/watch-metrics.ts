@@ -161,6 +161,11 @@ export const watchMetrics = {
     EACH_RULE,
   ),
   silences: gauge('silences', 'Silences in force, as this process knows them.', []),
+  silencesUntested: counter(
+    'silences_untested_total',
+    'Events of a rule that a silence could not test, because a value is too long for its pattern: it does not suppress them.',
+    [],
+  ),
   ruleSuppressed: counter(
     'rule_suppressed_total',
     'Suppressed matches of the rule, by reason.',

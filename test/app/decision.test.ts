@@ -136,6 +136,14 @@ test('an event of rules without limits that is silenced for all sinks counts as 
   expect(some.limited).toBeUndefined()
   expect(some.deliveries.map(({ sink }) => sink)).toEqual(['oncall', 'screen'])
   expect(some.rules?.get('second')).toMatchObject({ matched: 1, sent: 1, suppressed: {} })
+  const long = { name: '/(a|b){1,400}z/' }
+  const untested = decide(
+    secret('x'.repeat(5_000), '{}'),
+    { ...long, sink: 'audit' },
+    { ...long, rule: 'none' },
+  )
+  expect(untested).toMatchObject({ matched: 1, untested: ['0'] })
+  expect(untested.deliveries).toHaveLength(3)
   const late = { ...secret('good', '{}'), observedAtMs: NOW_MS + 1 }
   expect(decide(late, {}).deliveries).toHaveLength(3)
 })

@@ -123,10 +123,12 @@ test('a silence begins at its first millisecond, ends before its last, and anoth
   expect(createSilences([])).toBeUndefined()
 })
 
-test('a value that is too long for a pattern is not silenced', () => {
+test('a value that is too long for a pattern is not silenced, and the silence is reported', () => {
   const silences = createSilences([silence({ name: '/(a|b){1,400}z/' }), silence({ sink: 't' }, { id: 'b' })])
   const long = { ...web, name: 'x'.repeat(5_000) }
-  expect(silences?.find('r', 's', long, NOW_MS)).toBeUndefined()
+  const untested: string[] = []
+  expect(silences?.find('r', 's', long, NOW_MS, ({ id }) => untested.push(id))).toBeUndefined()
+  expect(untested).toEqual(['a'])
   expect(silences?.find('r', 't', long, NOW_MS)?.id).toBe('b')
 })
 

@@ -109,6 +109,25 @@ test('silenced events are counted by rule and silence, and recorded in the histo
   ])
 })
 
+test('events that a silence cannot test are sent, and counted once for each rule until the silence is forgotten', async () => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn({ throttle: { every: '1s' } }) }])
+  const { happen } = await it.watch()
+  const draft = { ...DRAFT, match: { name: '/(a|b){1,400}z/' } }
+  const silence = await addSilence(it.reader, it.keys, draft, START_MS)
+  it.silence([silence])
+  const long = { name: 'x'.repeat(5_000), sinks: ['hook', 'other'] }
+  await happen({ at: 0, ...long })
+  await happen({ at: 0, name: 'web' })
+  await happen({ at: 2, ...long })
+  const [listed] = await listSilences(it.reader, it.keys, START_MS)
+  expect(listed).toMatchObject({ id: silence.id, suppressed: 0, untested: 2 })
+  const ledger = await it.ledger()
+  expect(ledger.balanced).toBe(true)
+  expect(ledger.rules['r']).toMatchObject({ matched: 3, suppressed: {} })
+  await listSilences(it.reader, it.keys, DRAFT.untilMs + DAY_MS)
+  expect(await it.reader.hlen(it.keys.silenceCounts)).toBe(0)
+})
+
 test('an acknowledged incident sends nothing but its resolve notification; the next one is sent', async () => {
   await using it = await startRealLimits([{ name: 'r', ...limitsIn({ resolve: { after: '1m' } }) }])
   const { happen } = await it.watch()

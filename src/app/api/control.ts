@@ -6,6 +6,7 @@ import { acknowledgeIncident, listIncidents } from '../../store/control/incident
 import {
   addSilence,
   expireSilence,
+  type ListedSilence,
   listSilences,
   MAX_BYTES,
   SilenceRefusedError,
@@ -22,7 +23,11 @@ interface Queue {
 /** The silences that are in force or to come. */
 export async function silencesOf({ redis, keys }: Queue): Promise<Silence[]> {
   const stored = await listSilences(redis, keys)
-  return stored.flatMap((it) => (it.state === 'ended' ? [] : [{ ...itemOf(it), suppressed: it.suppressed }]))
+  return stored.flatMap((it) => (it.state === 'ended' ? [] : [listedOf(it)]))
+}
+
+function listedOf({ suppressed, untested, ...silence }: ListedSilence): Silence {
+  return { ...itemOf(silence), suppressed, ...(untested !== undefined && { untested }) }
 }
 
 function itemOf({ id, match, fromMs, untilMs, reason, by }: StoredSilence): Silence {

@@ -10,7 +10,7 @@ export function silencesTable(silences: readonly ListedSilence[], nowMs: number)
     matchText(it.match),
     new Date(it.untilMs).toISOString(),
     it.by,
-    String(it.suppressed),
+    it.untested ? `${it.suppressed}, ${it.untested} not tested` : String(it.suppressed),
     it.reason,
   ])
   return table([['SILENCE', 'STATE', 'MATCH', 'UNTIL', 'BY', 'SUPPRESSED', 'REASON'], ...rows])

@@ -69,6 +69,7 @@ export class LimitTransaction {
   readonly #writes = { shared: new Map<string, Write | null>(), own: new Map<string, Write | null>() }
   readonly #deliveries: Delivery[] = []
   readonly #suppressed: Suppression[] = []
+  readonly #untested: string[] = []
   /** Rule → change of its number of shared states since they were read. */
   readonly #grown = new Map<string, number>()
   readonly #atCapacity = new Map<string, number>()
@@ -146,12 +147,18 @@ export class LimitTransaction {
     this.#suppressed.push(silencedBy(silence, { rule, event, sinks }))
   }
 
+  /** Silences that cannot test an event. */
+  untested(silences: Iterable<Silence>): void {
+    for (const { id } of silences) this.#untested.push(id)
+  }
+
   outcome(emitted: readonly boolean[]): LimitOutcome {
     const { shared, own } = this.#writes
     const writes = { shared: written(shared), own: written(own) }
     return {
       ...{ deliveries: this.#deliveries, suppressed: this.#suppressed, emitted },
       ...{ rules: this.counters.rules, writes },
+      ...(this.#untested.length > 0 && { untested: this.#untested }),
       ...(this.#atCapacity.size > 0 && { atCapacity: this.#atCapacity }),
     }
   }

@@ -22,27 +22,33 @@ export function withoutSilenced(tx: LimitTransaction, it: Silenced, atMs: number
   const { silences } = tx
   if (!silences) return it.sinks
   const { rule, sinks, event, tested } = it
-  const { left, silenced } = splitSilenced(silences, { rule, sinks, event: tested }, atMs)
+  const { left, silenced, untested } = splitSilenced(silences, { rule, sinks, event: tested }, atMs)
+  tx.untested(untested)
   if (silenced.size === 0) return sinks
   for (const [silence, some] of silenced) tx.silence(rule, silence, { event, sinks: some })
   if (left.length === 0) tx.counters.suppress(rule, 'silence')
   return left
 }
 
-/** Returns the sinks that are not silenced, and the others by their silences. */
+/** Returns the sinks that are not silenced, the others by their silences, and the silences that cannot test the event. */
 export function splitSilenced(
   silences: Silences,
   { rule, sinks, event }: { rule: string; sinks: readonly string[]; event: SilencedEvent },
   atMs: number,
-): { left: readonly string[]; silenced: ReadonlyMap<Silence, readonly string[]> } {
+): {
+  left: readonly string[]
+  silenced: ReadonlyMap<Silence, readonly string[]>
+  untested: ReadonlySet<Silence>
+} {
   const left: string[] = []
   const silenced = new Map<Silence, string[]>()
+  const untested = new Set<Silence>()
   for (const sink of sinks) {
-    const silence = silences.find(rule, sink, event, atMs)
+    const silence = silences.find(rule, sink, event, atMs, (it) => untested.add(it))
     if (silence) silenced.set(silence, [...(silenced.get(silence) ?? []), sink])
     else left.push(sink)
   }
-  return { left, silenced }
+  return { left, silenced, untested }
 }
 
 /** The same for an event that waited. */

@@ -16,26 +16,28 @@ export function createSilences(
   // The one that lasts longest is found first.
   tests.sort((a, b) => b.silence.untilMs - a.silence.untilMs)
   return {
-    find: (rule, sink, event, atMs) => tests.find((it) => isFor(it, rule, sink, event, atMs))?.silence,
+    find: (rule, sink, event, atMs, onUntested = () => {}) =>
+      tests.find(
+        (it) => isFor(it, rule, sink, atMs) && holds(it.ofEvent, event, () => onUntested(it.silence)),
+      )?.silence,
   }
 }
 
 function isFor(
-  { silence, ofRule, ofSink, ofEvent }: SilenceTest & { silence: Silence },
+  { silence: { fromMs, untilMs }, ofRule, ofSink }: SilenceTest & { silence: Silence },
   rule: string,
   sink: string,
-  event: SilencedEvent,
   atMs: number,
 ): boolean {
-  const { fromMs, untilMs } = silence
-  return atMs >= fromMs && atMs < untilMs && ofRule(rule) && ofSink(sink) && holds(ofEvent, event)
+  return atMs >= fromMs && atMs < untilMs && ofRule(rule) && ofSink(sink)
 }
 
 /** Returns false where a value is too long for a pattern: the author of an object must neither stop a commit nor lose an event. */
-function holds(test: SilenceTest['ofEvent'], event: SilencedEvent): boolean {
+function holds(test: SilenceTest['ofEvent'], event: SilencedEvent, onUntested: () => void): boolean {
   try {
     return test(event)
   } catch {
+    onUntested()
     return false
   }
 }

@@ -25,6 +25,8 @@ export interface Evaluated {
   limits: LimitOutcome | undefined
   /** By limits and silences; for the history. */
   suppressed: readonly Suppression[]
+  /** The ids of silences that could not test an event, once for each event of a rule. */
+  untested: readonly string[]
   lanes: PackedLanes
   trace: Evaluation['trace']
   /** Timers to evaluate again later. */
@@ -158,6 +160,7 @@ function merged(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {
     deliveries: a.deliveries,
     emitted: a.emitted,
     suppressed: [...a.suppressed, ...b.suppressed],
+    untested: [...(a.untested ?? []), ...(b.untested ?? [])],
     ...(a.atCapacity && { atCapacity: a.atCapacity }),
     rules: joinRules(a.rules, b.rules),
     writes: {
@@ -188,6 +191,7 @@ export function evaluatedWith(
     rules: joinRules(evaluation.rules, limits?.rules),
     limits,
     suppressed: [...(evaluation.suppressed ?? []), ...(limits?.suppressed ?? [])],
+    untested: [...(evaluation.untested ?? []), ...(limits?.untested ?? [])],
     lanes: packLanes(inOrder(evaluation, limits, nowMs), evaluator.laneOf, evaluator.keepsUp),
     trace,
     nowMs,

@@ -97,15 +97,15 @@ function writeWatch(
     if (count > 0) transaction.add('HINCRBY', ledger, isBalanced ? observedAs(field) : field, count)
 }
 
-/** Queues limit states and their timers, and counts what each silence suppressed. */
+/** Queues limit states and their timers, and the counts of silences. */
 export function writeLimits(
   transaction: Transaction,
   keys: Keys,
   source: OwnLimits | undefined,
-  { limits, postponed, suppressed }: Evaluated,
+  { limits, postponed, suppressed, untested }: Evaluated,
   nowMs: number,
 ): void {
-  writeSilenceCounts(transaction, keys, suppressed)
+  writeSilenceCounts(transaction, keys, suppressed, untested)
   if (limits) writeStates(transaction, keys, source, limits.writes, nowMs)
   for (const [key, atMs] of postponed?.shared ?? []) transaction.add('ZADD', keys.limitTimers, atMs, key)
   if (source)
@@ -124,8 +124,9 @@ export function count(metrics: Metrics, watch: string, plan: Plan, evaluated: Ev
 }
 
 /** Updates the metrics of sent and suppressed events, also of timers without a change. */
-export function countSent(metrics: Metrics, { lanes, rules, limits }: Evaluated): void {
+export function countSent(metrics: Metrics, { lanes, rules, limits, untested }: Evaluated): void {
   countRules(metrics, rules)
+  metrics.silencesUntested.inc(untested.length)
   if (limits) countNotices(metrics, limits)
   for (const [rule, count] of limits?.atCapacity ?? []) metrics.ruleCrowded.inc({ rule }, count)
   for (const { sink, count, entries } of lanes.values()) {

@@ -6,10 +6,12 @@ import type { Transaction } from '../commit/transaction.ts'
 import type { Keys } from '../keys.ts'
 import { evalScript, valuesOf } from '../redis/script.ts'
 
-/** A stored silence with its state, and the number of events that it suppressed. */
+/** A stored silence with its state, and the numbers of events of rules that it suppressed, and that it could not test. */
 export interface ListedSilence extends Silence {
   state: SilenceState
   suppressed: number
+  /** Left out while there are none. */
+  untested?: number
 }
 
 /** A silence without what `addSilence` chooses. Check it with `checkSilence` first. */
@@ -58,13 +60,21 @@ export async function listSilences(redis: Redis, keys: Keys, nowMs = Date.now())
     await redis
       .multi()
       .hdel(keys.silences, ...old)
-      .hdel(keys.silenceCounts, ...old)
+      .hdel(keys.silenceCounts, ...old, ...old.map(untestedField))
       .exec()
       .catch(() => {})
   return silences
     .filter((it) => !isOld(it))
-    .map((it) => ({ ...it, state: silenceStateAt(it, nowMs), suppressed: Number(counts[it.id]) || 0 }))
+    .map((it) => listed(it, counts, nowMs))
     .toSorted((a, b) => b.untilMs - a.untilMs || (a.id < b.id ? -1 : 1))
+}
+
+function listed(silence: Silence, counts: Readonly<Record<string, string>>, nowMs: number): ListedSilence {
+  const [suppressed = 0, untested = 0] = [silence.id, untestedField(silence.id)].map(
+    (field) => Number(counts[field]) || 0,
+  )
+  const state = silenceStateAt(silence, nowMs)
+  return { ...silence, state, suppressed, ...(untested > 0 && { untested }) }
 }
 
 /** Adds a silence. Running processes apply it within seconds. Throws SilenceRefusedError. */
@@ -137,16 +147,22 @@ export async function readSilences(
   return { version, silences: silencesIn(await redis.hgetall(keys.silences)) }
 }
 
-/** Queues the counts of suppressed events. */
+/** Queues the counts of events that silences suppressed, and of those that they could not test. */
 export function writeSilenceCounts(
   transaction: Transaction,
   keys: Keys,
   suppressed: readonly Suppression[],
+  untested: readonly string[],
 ): void {
   const counts = new Map<string, number>()
-  for (const { silence } of suppressed)
-    if (silence !== undefined) counts.set(silence, (counts.get(silence) ?? 0) + 1)
-  for (const [id, count] of counts) transaction.add('HINCRBY', keys.silenceCounts, id, count)
+  const add = (field: string) => counts.set(field, (counts.get(field) ?? 0) + 1)
+  for (const { silence } of suppressed) if (silence !== undefined) add(silence)
+  for (const id of untested) add(untestedField(id))
+  for (const [field, count] of counts) transaction.add('HINCRBY', keys.silenceCounts, field, count)
+}
+
+function untestedField(id: string): string {
+  return `${id}:untested`
 }
 
 /** Random, so that a Redis that went back to an older state has another one too. */

@@ -96,6 +96,10 @@ export const Silence = z
     reason: z.string(),
     by: z.string(),
     suppressed: Count.optional(),
+    untested: Count.optional().meta({
+      description:
+        'Events of a rule that it could not test, because a value is too long for its pattern: it does not suppress them.',
+    }),
     state: z.enum(['pending', 'active', 'ended']),
   })
   .meta({ id: 'Silence' })
