@@ -100,6 +100,10 @@ test('a silence whose pattern cannot test a value neither loses the event nor st
         ),
       { what: `the delivery of ${name}` },
     )
+  const { id } = added.body
+  const { items } = await bed.get('/api/v1/silences', READER.headers)
+  // One of the two objects is of two rules.
+  expect(items.find((it: any) => it.id === id)).toMatchObject({ suppressed: 0, untested: 3 })
 })
 
 test('times that no Date can have are refused', async () => {
