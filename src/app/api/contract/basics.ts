@@ -32,6 +32,12 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
+/** Of a page of the history that ended before it was full. */
+export const StoppedAt = Ms.optional().meta({
+  description:
+    'The page ended early, since it had read for long: it has what is newer than this, and `next` goes on. Absent: it did not.',
+})
+
 /** A list without pages. */
 export function allOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({ items: z.array(item) })
