@@ -81,7 +81,7 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
       return sendProblem(request, response, 405, `only ${methods}`, { allow: methods })
     }
     const { operation, route, params } = found
-    forbid(route, caller)
+    forbid(route, call)
     if (!route.answer) return stream(call)
     const query = checked(route.query, queryOf(call.query), 'query')
     const body = route.body ? checked(route.body, await readJson(request), 'body') : undefined
@@ -131,14 +131,18 @@ function isReading(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-function forbid(route: Route, caller: Caller): void {
-  if (route.acts && caller.role !== 'act')
+function forbid(route: Route, { caller, noteRefusal }: ApiCall): void {
+  if (route.acts && caller.role !== 'act') {
+    noteRefusal('role')
     throw new ApiError(403, `${caller.name} may only read: this needs the role act`)
-  if (route.scope === 'cluster' && caller.namespaces)
+  }
+  if (route.scope === 'cluster' && caller.namespaces) {
+    noteRefusal('namespaces')
     throw new ApiError(
       403,
       `${caller.name} may read some namespaces only, and this is about the whole cluster`,
     )
+  }
 }
 
 function queryOf(query: URLSearchParams): Record<string, string> {

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
 import type { Logger } from '../../observe/log.ts'
 import { type Access, createAccess } from '../../observe/server/access.ts'
+import { createRefusalLog, type Refused } from '../../observe/server/refusals.ts'
 import { createSite, type Site } from '../../observe/server/site.ts'
 import type { SinkType } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
@@ -21,6 +22,7 @@ export interface SiteParts {
   config(): Config
   load(type: string): Promise<SinkType>
   log: Logger
+  countRefusal(reason: Refused['reason']): void
 }
 
 /** The page and the API of this process. */
@@ -47,6 +49,7 @@ export function openSite(parts: SiteParts): OpenSite {
   return {
     serve: createSite({
       access: accessOf(config),
+      onRefused: createRefusalLog(parts.countRefusal, log),
       async api(call) {
         await connected(redis())
         return answer(call)

@@ -11,7 +11,9 @@ import type { Logger } from '../../../src/observe/log.ts'
 import { createMetrics } from '../../../src/observe/metrics.ts'
 import { type AccessSettings, type Asking, createAccess } from '../../../src/observe/server/access.ts'
 import { startServer } from '../../../src/observe/server/http.ts'
+import { createRefusalLog } from '../../../src/observe/server/refusals.ts'
 import { createSite } from '../../../src/observe/server/site.ts'
+import { REFUSAL_REASONS } from '../../../src/observe/server-metrics.ts'
 import { commandsIn } from '../../docs/shell.ts'
 import { waitFor } from '../../wait-for.ts'
 import { type ApiBed, bearer, startApiBed, TOKENS, WITH_TOKENS } from './bed.ts'
@@ -261,6 +263,58 @@ describe('a server with tokens', () => {
   })
 })
 
+test('refused requests are counted by reason, and logged once in a minute, without what was refused', async () => {
+  const reasons = async (): Promise<Record<string, number>> => {
+    const text = (await bed.ask('/metrics')).body as string
+    const rows = text.matchAll(/^kubeherald_requests_refused_total\{reason="([\w-]+)"\} (\d+)$/gm)
+    return Object.fromEntries([...rows].map(([, reason, count]) => [reason, Number(count)]))
+  }
+  const before = await reasons()
+  expect(Object.keys(before).toSorted()).toEqual([...REFUSAL_REASONS].toSorted())
+  const secret = 'never-a-token-0123456789'
+  const overview = (headers: object) => bed.ask('/api/v1/overview', { headers: { ...headers } })
+  for (let i = 0; i < 3; i++) await overview(bearer(secret))
+  await overview({})
+  await overview({ ...bearer(TOKENS.reader), origin: 'https://evil.example.com' })
+  await bed.ask(`/api/v1/overview?token=${secret}`)
+  await bed.ask('/api/v1/overview', SHOP)
+  await bed.ask('/api/v1/dead-letters/retry', asJson(TOKENS.reader, NOTHING))
+  const after = await reasons()
+  const more = Object.entries(after).map(([reason, count]) => [reason, count - (before[reason] ?? 0)])
+  expect(Object.fromEntries(more)).toEqual({
+    ...{ 'no-token': 1, 'wrong-token': 3, origin: 1, 'token-in-url': 1, namespaces: 1, role: 1 },
+    ...{ host: 0, 'not-local': 0 },
+  })
+  const lines = logged.filter(
+    (it) => 'reason' in it && REFUSAL_REASONS.some((reason) => reason === it.reason),
+  )
+  const perReason = Map.groupBy(lines, (it) => ('reason' in it ? it.reason : ''))
+  expect(perReason.get('wrong-token')).toHaveLength(1)
+  expect(perReason.get('role')).toMatchObject([{ who: expect.stringContaining('reader'), peer: '127.0.0.1' }])
+  expect([...perReason.values()].every((it) => it.length === 1)).toBe(true)
+  expect(JSON.stringify(logged)).not.toContain(secret)
+})
+
+test('the next line about refused requests comes after a minute, with how many there were', () => {
+  const lines: object[] = []
+  const note = (fields: object) => void lines.push(fields)
+  let nowMs = 0
+  const refused = createRefusalLog(
+    () => {},
+    { debug: note, info: note, warn: note, error: note },
+    () => nowMs,
+  )
+  const about = { reason: 'host', method: 'GET', path: '/', peer: '10.1.2.3', host: 'evil.test' } as const
+  for (const ms of [0, 1, 59_999, 60_000]) {
+    nowMs = ms
+    refused(about)
+  }
+  expect(lines).toMatchObject([
+    { reason: 'host', host: 'evil.test', requests: 1 },
+    { reason: 'host', requests: 3 },
+  ])
+})
+
 describe('a token for one namespace', () => {
   test.each(['overview', 'watches', 'sinks', 'sinks/good/lanes', 'rules', 'ledger', 'silences', 'incidents'])(
     'may not read %s',
@@ -355,7 +409,7 @@ test('a caller who asks much does not keep others from it', async () => {
   } as unknown as Handlers
   const tokens = ['greedy', 'other'].map((name) => ({ name, role: 'read' as const, token: name.repeat(5) }))
   const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
-  const site = createSite({ access: () => createAccess({ tokens }), api })
+  const site = createSite({ access: () => createAccess({ tokens }), api, onRefused() {} })
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
     vitals: () => STARTING,
@@ -383,7 +437,7 @@ test('a caller has 64 requests at the same time, and probes do not wait for them
     },
   } as unknown as Handlers
   const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
-  const site = createSite({ access: () => createAccess({}), api })
+  const site = createSite({ access: () => createAccess({}), api, onRefused() {} })
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
     vitals: () => STARTING,
