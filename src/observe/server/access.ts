@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import { actorOf, MAX_ACTOR } from '../../model/actor.ts'
 import type { RefusalReason } from '../server-metrics.ts'
 
 /** Who may use the page and the API, by the configuration. */
@@ -40,6 +41,7 @@ export interface Asking {
 
 /** Who a request is from. */
 export interface Caller {
+  /** `token:ci`, `user:alice`, or `local` on a server without tokens and proxy. */
   name: string
   role: Role
   /** The namespaces that it may read; undefined: everything. */
@@ -73,7 +75,10 @@ const WRONG_TOKEN: Refusal = { ...NO_TOKEN, reason: 'wrong-token' }
 
 /** Returns the decisions of one configuration. Tokens are kept as digests, and all are compared, in constant time. */
 export function createAccess({ tokens = [], proxy, hosts = [] }: AccessSettings): Access {
-  const known = tokens.map(({ token, ...caller }) => ({ digest: digestOf(token), caller }))
+  const known = tokens.map(({ token, name, ...rights }) => ({
+    digest: digestOf(token),
+    caller: { name: actorOf('token', name), ...rights },
+  }))
   const trusted = proxy && rangesOf(proxy.trust)
   const isOpen = tokens.length > 0 || proxy !== undefined
   const names = new Set(hosts.map((host) => host.toLowerCase()))
@@ -169,15 +174,13 @@ function tokenInUrl({ url }: Asking): Refusal | undefined {
   }
 }
 
-/** Longer names are no names of users. */
-const MAX_USER = 200
-
 function userOf(headers: IncomingHttpHeaders, { userHeader, groupsHeader, actGroups = [] }: ProxySettings) {
   const user = textOf(headers[userHeader.toLowerCase()]).trim()
-  if (user === '' || user.length > MAX_USER) return undefined
+  const name = actorOf('user', user)
+  if (user === '' || name.length > MAX_ACTOR) return undefined
   const groups = groupsHeader === undefined ? '' : textOf(headers[groupsHeader.toLowerCase()])
   const mayAct = groups.split(',').some((group) => actGroups.includes(group.trim()))
-  return { name: user, role: mayAct ? ('act' as const) : ('read' as const) }
+  return { name, role: mayAct ? ('act' as const) : ('read' as const) }
 }
 
 /** Node joins repeated headers with commas, or returns a list. */

@@ -99,7 +99,11 @@ describe('without tokens and proxy', () => {
 
 describe('with tokens', () => {
   test.each<[string, Partial<Asking>, string | number]>([
-    ['the token decides, wherever it comes from', { peer: '10.1.2.3', headers: bearer(TOKEN) }, 'ci read'],
+    [
+      'the token decides, wherever it comes from',
+      { peer: '10.1.2.3', headers: bearer(TOKEN) },
+      'token:ci read',
+    ],
     ['this machine needs one, too', {}, 401],
     ['another one is refused', { headers: bearer('another-token-of-some-length') }, 401],
     ['a part of it is refused', { headers: bearer(TOKEN.slice(0, -1)) }, 401],
@@ -121,30 +125,36 @@ describe('with tokens', () => {
   test('a host that is not named is refused where hosts are named', () => {
     const settings = { ...WITH_TOKEN, hosts: ['herald.test'] }
     expect(asked(settings, { headers: { ...bearer(TOKEN), host: 'other.test' } })).toBe(403)
-    expect(asked(settings, { headers: { ...bearer(TOKEN), host: 'herald.test' } })).toBe('ci read')
+    expect(asked(settings, { headers: { ...bearer(TOKEN), host: 'herald.test' } })).toBe('token:ci read')
   })
 })
 
 describe('with a proxy', () => {
   test.each<[string, Partial<Asking>, string | number]>([
-    ['its users may read', { peer: '10.1.2.3', headers: { 'x-user': 'alice' } }, 'alice read'],
+    ['its users may read', { peer: '10.1.2.3', headers: { 'x-user': 'alice' } }, 'user:alice read'],
     [
       'its groups may act',
       { peer: '::ffff:10.1.2.3', headers: { 'x-user': 'alice', 'x-groups': 'dev, sre' } },
-      'alice act',
+      'user:alice act',
     ],
-    ['by IPv6, too', { peer: 'fd00::7', headers: { 'x-user': 'alice' } }, 'alice read'],
+    ['by IPv6, too', { peer: 'fd00::7', headers: { 'x-user': 'alice' } }, 'user:alice read'],
     [
       'from elsewhere its headers count for nothing',
       { peer: '11.1.2.3', headers: { 'x-user': 'alice' } },
       401,
     ],
     ['nor from this machine', { headers: { host: 'localhost', 'x-user': 'alice' } }, 401],
+    [
+      'a user with the name of a token is another actor',
+      { peer: '10.1.2.3', headers: { 'x-user': 'token:ci' } },
+      'user:token:ci read',
+    ],
+    ['a name that is too long is refused', { peer: '10.1.2.3', headers: { 'x-user': 'a'.repeat(196) } }, 401],
     ['a request without a user is refused', { peer: '10.1.2.3' }, 401],
     [
       'a group that only contains the name may not act',
       { peer: '10.1.2.3', headers: { 'x-user': 'a', 'x-groups': 'not-sre' } },
-      'a read',
+      'user:a read',
     ],
   ])('%s', (_, how, expected) => {
     expect(asked(PROXY, how)).toBe(expected)
@@ -254,7 +264,7 @@ describe('a server with tokens', () => {
     expect(logged).toContainEqual(
       expect.objectContaining({
         audit: true,
-        who: 'actor',
+        who: 'token:actor',
         operation: 'retryDeadLetters',
         body: { sink: 'slow' },
       }),
@@ -420,8 +430,8 @@ test('a caller who asks much does not keep others from it', async () => {
   const all = Array.from({ length: 10 }, () => ask('greedy'))
   await waitFor(() => running.length === 2, { what: 'the first requests' })
   all.push(ask('other'))
-  await waitFor(() => running.includes('other'), { what: 'the request of another caller' })
-  expect(running).toEqual(['greedy', 'greedy', 'other'])
+  await waitFor(() => running.includes('token:other'), { what: 'the request of another caller' })
+  expect(running).toEqual(['token:greedy', 'token:greedy', 'token:other'])
   pending.reject(new Error('over'))
   expect(new Set(await Promise.all(all))).toEqual(new Set([500]))
   await server.close()

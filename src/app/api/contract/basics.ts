@@ -61,7 +61,9 @@ export type Role = z.output<typeof Role>
 
 export const Access = z
   .strictObject({
-    name: z.string().meta({ description: 'The token or the user of the proxy; `local` without either.' }),
+    name: z
+      .string()
+      .meta({ description: '`token:NAME`, or `user:NAME` of the proxy; `local` without either.' }),
     role: Role,
     namespaces: z
       .array(z.string())
