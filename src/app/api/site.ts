@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
 import type { Logger } from '../../observe/log.ts'
@@ -9,6 +8,7 @@ import type { SinkType } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
 import { createApi } from './api.ts'
 import { createHandlers } from './handlers.ts'
+import { createRedisReady } from './redis-ready.ts'
 import { createStreams } from './stream.ts'
 
 export interface SiteParts {
@@ -38,8 +38,10 @@ export function openSite(parts: SiteParts): OpenSite {
     connection ??= parts.openRedis()
     return connection
   }
-  const streams = createStreams({ redis, keys })
-  const answer = createApi({
+  const ready = createRedisReady(redis)
+  const streams = createStreams({ redis, ready, keys })
+  const api = createApi({
+    ready,
     handlers: createHandlers({ ...parts, redis }),
     stream: streams.serve,
     audit: ({ who, operation, params, body, result }) =>
@@ -50,24 +52,13 @@ export function openSite(parts: SiteParts): OpenSite {
     serve: createSite({
       access: accessOf(config),
       onRefused: createRefusalLog(parts.countRefusal, log),
-      async api(call) {
-        await connected(redis())
-        return answer(call)
-      },
+      api,
     }),
     close() {
       streams.close()
       connection?.disconnect()
     },
   }
-}
-
-const CONNECT_MS = 2_000
-
-/** Waits for the connection, for a moment: without it commands fail immediately, and the answer has the reason. */
-async function connected(redis: Redis): Promise<void> {
-  if (redis.status === 'ready') return
-  await once(redis, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) }).catch(() => {})
 }
 
 /** Decides by the configuration in force: tokens rotate with it. */

@@ -23,6 +23,8 @@ import { visibleRecord } from './scope.ts'
 
 interface StreamParts {
   redis(): Redis
+  /** Resolves when Redis is connected. Rejects if it is not, after a time. */
+  ready(): Promise<void>
   keys: Keys
 }
 
@@ -71,7 +73,7 @@ interface CallerStreams {
  * Streams of the history as it is written: one reader of Redis for all clients, only while there are any. No delivery waits for it, and
  * what clients do not read is left out.
  */
-export function createStreams({ redis, keys }: StreamParts) {
+export function createStreams({ redis, ready, keys }: StreamParts) {
   /** Those that resume, too. */
   const clients = new Set<Client>()
   /** Open streams of all, also those that have no position yet; and by the caller's name. */
@@ -213,6 +215,7 @@ export function createStreams({ redis, keys }: StreamParts) {
         if (--open === 0) stop()
       })
       try {
+        await ready()
         await start()
         if (response.destroyed || !position) return
         beginStream(response)

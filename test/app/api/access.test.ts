@@ -418,7 +418,7 @@ test('a caller who asks much does not keep others from it', async () => {
     },
   } as unknown as Handlers
   const tokens = ['greedy', 'other'].map((name) => ({ name, role: 'read' as const, token: name.repeat(5) }))
-  const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
+  const api = createApi({ ready: async () => {}, handlers, stream: async () => {}, audit: () => {}, log })
   const site = createSite({ access: () => createAccess({ tokens }), api, onRefused() {} })
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
@@ -446,7 +446,7 @@ test('a caller has 64 requests at the same time, and probes do not wait for them
       return pending.promise
     },
   } as unknown as Handlers
-  const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
+  const api = createApi({ ready: async () => {}, handlers, stream: async () => {}, audit: () => {}, log })
   const site = createSite({ access: () => createAccess({}), api, onRefused() {} })
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },

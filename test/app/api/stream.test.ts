@@ -151,7 +151,7 @@ class Unread extends EventEmitter {
 
 /** Streams of their own, and clients of them whose sockets the test has in hand. */
 function openStreams() {
-  const streams = createStreams({ redis: () => redis, keys: bed.keys })
+  const streams = createStreams({ redis: () => redis, ready: async () => {}, keys: bed.keys })
   onTestFinished(() => streams.close())
   return {
     join({ last = '', unread = 0, caller = 'a', isStillAllowed = (): boolean => true } = {}) {
