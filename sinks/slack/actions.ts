@@ -58,7 +58,7 @@ function requestIn({ actions }: Payload): Request | undefined {
   return readValue(actions.find(({ action_id }) => isOurs(action_id))?.value)
 }
 
-/** When the user clicked, in milliseconds of Slack's clock; undefined if Slack does not say. */
+/** When the user clicked, in milliseconds of Slack's clock; undefined if Slack does not send it. */
 function clickedMs({ actions }: Payload): number | undefined {
   const ts = actions.find(({ action_id }) => isOurs(action_id))?.action_ts
   return ts === undefined ? undefined : Number(ts) * 1_000

@@ -163,14 +163,14 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
    */
   async function resume(client: Client, from: Position, own: Semaphore, gone: AbortSignal): Promise<void> {
     const { response } = client
-    const inTurn = <T>(read: () => Promise<T>) => own.run(() => reads.run(read, gone), gone)
-    if (await inTurn(() => isTrimmed(redis(), keys, from))) write(client, gapText({ why: 'trimmed' }), 0)
+    const queued = <T>(read: () => Promise<T>) => own.run(() => reads.run(read, gone), gone)
+    if (await queued(() => isTrimmed(redis(), keys, from))) write(client, gapText({ why: 'trimmed' }), 0)
     let at = from
     for (let sent = 0; ; ) {
       await drained(client)
       if (response.destroyed) return
       if (!client.isStillAllowed()) return void response.destroy()
-      const { placed } = await inTurn(() => readForward(redis(), keys, at))
+      const { placed } = await queued(() => readForward(redis(), keys, at))
       const tail = position
       if (!tail) return
       // What is behind the tail comes to all clients.
