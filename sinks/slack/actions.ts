@@ -33,7 +33,16 @@ const Payload = z.object({
   }),
   response_url: z.string().max(1_000).optional(),
   actions: z
-    .array(z.object({ action_id: z.string(), value: z.unknown() }))
+    .array(
+      z.object({
+        action_id: z.string(),
+        value: z.unknown(),
+        action_ts: z
+          .string()
+          .regex(/^\d{1,12}\.\d{1,9}$/)
+          .optional(),
+      }),
+    )
     .min(1)
     .max(25),
 })
@@ -47,6 +56,12 @@ export function sinkOfPayload(payload: unknown): string | undefined {
 
 function requestIn({ actions }: Payload): Request | undefined {
   return readValue(actions.find(({ action_id }) => isOurs(action_id))?.value)
+}
+
+/** When the user clicked, in milliseconds of Slack's clock; undefined if Slack does not send it. */
+function clickedMs({ actions }: Payload): number | undefined {
+  const ts = actions.find(({ action_id }) => isOurs(action_id))?.action_ts
+  return ts === undefined ? undefined : Number(ts) * 1_000
 }
 
 interface HandlerParts {
@@ -64,6 +79,8 @@ interface HandlerParts {
   /** Whether the sink has written to this channel, by its id. */
   wroteTo(channelId: string): Promise<boolean>
   log: Logger
+  /** Unix milliseconds. */
+  now(): number
 }
 
 export interface ActionHandler {
@@ -75,6 +92,8 @@ export interface ActionHandler {
 /** Users do not click more often than this in the same moment. */
 const MOST_CONCURRENT = 20
 const LIMIT_MS = 20_000
+/** Slack delivers clicks late, after a connection was lost. What was right then may be wrong by now. */
+const MAX_AGE_MS = 300_000
 const CLOSE_MS = 2_000
 const LOCK_POLL_MS = 100
 const LOCK_POLLS = 30
@@ -110,11 +129,14 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
 
   /** Returns why a click must not be acted on, as its user reads it; undefined if it may. */
   async function refusalOf(
-    { user, channel }: Payload,
+    click: Payload,
     request: Request | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     if (!request) return NOT_OURS
+    const { user, channel } = click
+    const ageMs = parts.now() - (clickedMs(click) ?? Number.NEGATIVE_INFINITY)
+    if (ageMs > MAX_AGE_MS) return lateText(ageMs)
     if (request.cluster !== cluster)
       return `this message is from the cluster ${inMrkdwn(cutText(request.cluster, 100))}, and its click came to ${inMrkdwn(cluster)}: each cluster needs a Slack app of its own`
     if (request.sink !== sink) return 'the sink of this message is not configured any more'
@@ -148,7 +170,7 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
 
   async function act(click: Payload, { target, forMs }: Request): Promise<Acted> {
     const who = `<@${click.user.id}>`
-    const by = nameOf(click)
+    const by = actorOf(click.user)
     const about = `rule ${inMrkdwn(cutMarkup(oneLine(target.rule), 200))}, ${inMrkdwn(cutMarkup(objectText(target), 600))}`
     if (forMs === undefined) {
       const answer = await actions.acknowledge(target, by)
@@ -200,16 +222,24 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
 
   /** Only the user sees it. */
   async function answerAlone(
-    { response_url: url }: Payload,
+    { response_url: url, user, channel, message }: Payload,
     text: string,
     signal: AbortSignal,
   ): Promise<void> {
     if (url === undefined || !isAnswerUrl(url, parts.apiUrl)) return
     const body = JSON.stringify({ response_type: 'ephemeral', replace_original: false, text })
     const headers = { 'content-type': 'application/json; charset=utf-8' }
-    await parts.transport
+    const isAnswered = await parts.transport
       .fetch(url, { method: 'POST', headers, body }, signal)
-      .catch((error) => log.debug({ error }, 'a click could not be answered'))
+      .then(({ ok }) => ok)
+      .catch(() => false)
+    if (isAnswered) return
+    // The address is good for 30 minutes.
+    const thread = message.thread_ts !== undefined && { thread_ts: message.thread_ts }
+    const args = { channel: channel.id, user: user.id, text, ...thread }
+    const about = { channel: channel.id, threaded: false }
+    const called = await api.call('chat.postEphemeral', args, about, signal)
+    if (!called.ok) log.debug({ verdict: called.verdict }, 'a click could not be answered')
   }
 
   async function reply({ channel, message }: Payload, text: string, signal: AbortSignal): Promise<void> {
@@ -246,8 +276,8 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
     const { user, channel, message } = click
     const fields = {
       audit: true,
-      who: user.id,
-      name: nameOf(click),
+      who: `slack:${user.id}`,
+      ...(userName(user) !== '' && { name: userName(user) }),
       operation: !request ? 'unknown' : request.forMs === undefined ? 'acknowledge' : 'silence',
       ...(request && {
         params: { ...request.target, ...(request.forMs !== undefined && { forMs: request.forMs }) },
@@ -267,7 +297,10 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
       if (appId !== undefined && parsed.data.api_app_id !== appId)
         return log.warn({ appId: parsed.data.api_app_id }, 'a click of another app is ignored')
       if (closing.signal.aborted || running.size >= MOST_CONCURRENT)
-        return log.warn({ who: parsed.data.user.id }, 'too many clicks in the same moment: one is ignored')
+        return log.warn(
+          { who: `slack:${parsed.data.user.id}` },
+          'too many clicks in the same moment: one is ignored',
+        )
       const one: Promise<void> = run(parsed.data)
         .catch((error) => log.warn({ error }, 'a click could not be handled'))
         .finally(() => running.delete(one))
@@ -282,6 +315,11 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
   }
 }
 
+function lateText(ageMs: number): string {
+  if (!Number.isFinite(ageMs)) return 'it is not known when this button was clicked, so nothing was done'
+  return `this click arrived ${Math.floor(ageMs / 60_000)} min late, so nothing was done: click again if you still want it`
+}
+
 const NOT_OURS = 'this button cannot be read: it is of another version'
 
 type Result = 'done' | 'already' | 'nothing' | 'refused' | 'failed'
@@ -294,10 +332,14 @@ interface Acted {
   note?: string
 }
 
-/** `alice (Slack U0123456789)`. A user can change the name; the id identifies the user. */
-function nameOf({ user: { id, username, name } }: Payload): string {
-  const text = cutText(oneLine(username ?? name ?? '').trim(), 50)
-  return text === '' ? `Slack ${id}` : `${text} (Slack ${id})`
+/** `slack:U0123456789 (alice)`. A user can change the name; the id identifies the user. */
+function actorOf(user: Payload['user']): string {
+  const name = userName(user)
+  return name === '' ? `slack:${user.id}` : `slack:${user.id} (${name})`
+}
+
+function userName({ username, name }: Payload['user']): string {
+  return cutText(oneLine(username ?? name ?? '').trim(), 50)
 }
 
 /** Slack's own address, or where the Web API is: `https://hooks.slack.com/actions/…`. */

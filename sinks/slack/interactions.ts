@@ -52,6 +52,7 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
     poster: parts.poster,
     transport: fetching,
     wroteTo: written.has,
+    now: () => clock.now(),
   })
   const help = 'Whether the connection for buttons is there: 1 or 0.'
   const connected = context.metrics.gauge('buttons_connected', help)

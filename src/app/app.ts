@@ -247,6 +247,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     ...{ keys, cluster, salt, log, load: snapshotParts.load },
     openRedis: () => openRedis(options.redis, 'commit', silentLog),
     config: () => snapshots.current.config,
+    countRefusal: (reason) => metrics.requestsRefused.inc({ reason }),
   })
   opened.defer(() => web.close())
 

@@ -40,7 +40,8 @@ interface Log extends Logger {
 
 /**
  * A logger on pino: a JSON object a line (`time`, `level`, fields, `msg`), or a readable line. Secrets are taken out of fields
- * and messages. An error is one line with its causes; its stack is shown only from level debug on.
+ * and messages. An error is one line with its causes; its stack is shown only from level debug on. Lines with the field `audit: true`,
+ * which are about actions of users, are written at every level.
  */
 export function createLog({ level, format, colour, output }: LogOptions): Log {
   const withStack = level === 'debug' || level === 'trace'
@@ -49,16 +50,13 @@ export function createLog({ level, format, colour, output }: LogOptions): Log {
   const write = (line: string) => {
     output.write(format === 'json' ? safeJson(line) : readable(JSON.parse(line), colour))
   }
-  const log = pino(
-    {
-      level,
-      base: null,
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    { write },
-  )
-  return redacting(log, withStack)
+  const options = {
+    base: null,
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+  }
+  const log = pino({ ...options, level }, { write })
+  return redacting(log, pino({ ...options, level: 'info' }, { write }), withStack)
 }
 
 /** What pino and its children have in common. */
@@ -67,16 +65,20 @@ interface PinoLogger extends Logger {
   isLevelEnabled(level: string): boolean
 }
 
-function redacting(log: PinoLogger, withStack: boolean): Log {
+function redacting(log: PinoLogger, audit: PinoLogger, withStack: boolean): Log {
   const write = (level: keyof Logger) => (fields: object, message: string) => {
-    if (log.isLevelEnabled(level)) log[level](redactFields(fields, withStack), redactMessage(message))
+    const own = 'audit' in fields && fields.audit === true ? audit : log
+    if (own.isLevelEnabled(level)) own[level](redactFields(fields, withStack), redactMessage(message))
   }
   return {
     debug: write('debug'),
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
-    child: (fields) => redacting(log.child(redactFields(fields, withStack)), withStack),
+    child: (fields) => {
+      const own = redactFields(fields, withStack)
+      return redacting(log.child(own), audit.child(own), withStack)
+    },
   }
 }
 

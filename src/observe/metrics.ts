@@ -4,10 +4,14 @@ import { version } from '../version.ts'
 import { deliveryMetrics, redisMetrics } from './delivery-metrics.ts'
 import { type ConfiguredRule, type MetricDefinition, registerEventLoopLag } from './metric-types.ts'
 import type { Vitals } from './server/health.ts'
+import { REFUSAL_REASONS, serverMetrics } from './server-metrics.ts'
 import { buildMetrics, configurationMetrics, watchMetrics } from './watch-metrics.ts'
 
 /** In the order of the tables in docs/metrics.md, which are generated from them: `npx vitest run test/observe/metrics-page.test.ts --update`. */
-export const METRIC_TABLES = [buildMetrics, configurationMetrics, watchMetrics, deliveryMetrics, redisMetrics]
+export const METRIC_TABLES = [
+  ...[buildMetrics, configurationMetrics, watchMetrics, deliveryMetrics],
+  ...[redisMetrics, serverMetrics],
+]
 
 /**
  * Every metric of the program; a new one is an entry in one of the tables. Label values are bounded: watches, sinks and rules of
@@ -19,6 +23,7 @@ const METRICS = {
   ...watchMetrics,
   ...deliveryMetrics,
   ...redisMetrics,
+  ...serverMetrics,
 }
 
 type Handles = { [Key in keyof typeof METRICS]: ReturnType<(typeof METRICS)[Key]['create']> }
@@ -41,6 +46,7 @@ export function createMetrics(): Metrics {
   const metrics = { registry, ...Object.fromEntries(handles) } as Metrics
   metrics.buildInfo.set({ version, node_version: process.versions.node }, 1)
   metrics.ledgerBalanced.set(1)
+  for (const reason of REFUSAL_REASONS) metrics.requestsRefused.inc({ reason }, 0)
   return metrics
 }
 

@@ -154,7 +154,7 @@ export interface ActionTarget {
 export interface SinkActions {
   /** What can be done about notifications of a rule: `acknowledge` only if it keeps incidents; nothing if it is not a rule of the configuration. */
   of(rule: string): readonly ('silence' | 'acknowledge')[]
-  /** Suppresses events of the target for `forMs`. Rejects while Redis is unavailable. */
+  /** Suppresses events of the target for `forMs`. `by` begins with the kind of the name: `slack:U0123456789`. Rejects while Redis is unavailable. */
   silence(target: ActionTarget, forMs: number, by: string): Promise<SilenceAnswer>
   /** Acknowledges the target's open incidents: until they end, only the resolve notification is sent. Rejects while Redis is unavailable. */
   acknowledge(target: ActionTarget, by: string): Promise<AcknowledgeAnswer>

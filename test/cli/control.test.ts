@@ -40,7 +40,7 @@ test('a silence is added, shown by list and status, and ended', async () => {
   )
   expect(added).toMatchObject({
     match: { namespace: ['shop', 'pay'], sink: 'screen' },
-    by: 'alice',
+    by: 'cli:alice',
     reason: '',
   })
   expect(added.untilMs - added.fromMs).toBe(7_200_000)
@@ -95,8 +95,10 @@ test('incidents are listed, and acknowledged by id or by rule and object', async
     code: 2,
   })
   expect(await it.run('incidents', 'acknowledge', 'all:x', '--by', 'bob')).toMatchObject({ code: 0 })
-  expect(await it.json('incidents', 'list')).toMatchObject({ acknowledged: { by: 'bob' } })
+  expect(await it.json('incidents', 'list')).toMatchObject({ acknowledged: { by: 'cli:bob' } })
   const args = ['--rule', 'all', 'po/shop/web', '--by', 'alice', '--reason', 'on it']
   expect(await it.run('incidents', 'acknowledge', ...args)).toMatchObject({ code: 0 })
-  expect(await it.json('incidents', 'list')).toMatchObject({ acknowledged: { by: 'alice', reason: 'on it' } })
+  expect(await it.json('incidents', 'list')).toMatchObject({
+    acknowledged: { by: 'cli:alice', reason: 'on it' },
+  })
 })

@@ -74,7 +74,7 @@ rules:
   await slack.clicks.click(plain, 'Silence 1 h')
   await repliesTo(plain.ts, 2)
   const object = { kind: 'ConfigMap', namespace: 'default', name: 'plain-1' }
-  const by = `alice (Slack ${ALICE})`
+  const by = `slack:${ALICE} (alice)`
   expect(await silences()).toMatchObject([{ match: { rule: 'plain', ...object }, by, state: 'active' }])
   await slack.clicks.click(incident, 'Acknowledge')
   await repliesTo(incident.ts, 1)
@@ -99,10 +99,15 @@ rules:
     .split('\n')
     .filter((line) => line.includes('"audit":true'))
   expect(audits.map((line) => JSON.parse(line))).toMatchObject([
-    { sink: 'oncall', who: 'U0000000666', operation: 'silence', result: 'refused' },
-    { who: ALICE, operation: 'silence', result: 'done', params: { rule: 'plain', name: 'plain-1' } },
-    { who: ALICE, operation: 'silence', result: 'already' },
-    { who: ALICE, operation: 'acknowledge', result: 'done', params: { rule: 'incident' } },
+    { sink: 'oncall', who: 'slack:U0000000666', operation: 'silence', result: 'refused' },
+    {
+      who: `slack:${ALICE}`,
+      operation: 'silence',
+      result: 'done',
+      params: { rule: 'plain', name: 'plain-1' },
+    },
+    { who: `slack:${ALICE}`, operation: 'silence', result: 'already' },
+    { who: `slack:${ALICE}`, operation: 'acknowledge', result: 'done', params: { rule: 'incident' } },
   ])
   expect(kubeherald.log()).not.toContain(slack.clicks.appToken)
   expect(slack.clicks.faults).toEqual([])

@@ -49,6 +49,18 @@ describe('JSON', () => {
     expect(lines()).toHaveLength(1)
   })
 
+  test.each(['error', 'fatal'] as const)('at level %s has the actions of users all the same', (level) => {
+    const { log, json } = capture({ level })
+    const actions = { audit: true, who: 'token:ci', password: 'hidden-value' }
+    log.child({ sink: 'oncall' }).info(actions, 'an action')
+    log.warn({ audit: true }, 'an action that was refused')
+    log.info({ audit: 'true' }, 'no action')
+    expect(json()).toMatchObject([
+      { level: 'info', audit: true, sink: 'oncall', who: 'token:ci', password: '[redacted]' },
+      { level: 'warn', audit: true },
+    ])
+  })
+
   test('carries the fields of a child in all its lines', () => {
     const { log, json } = capture()
     log.child({ sink: 'hook' }).child({ lane: '3' }).info({ count: 1 }, 'delivered')

@@ -131,6 +131,8 @@ export async function startSlack(options: SlackOptions = {}): Promise<FakeSlack>
         const waitS = limited('update', updatesPerMinute / 60, updatesPerMinute)
         return waitS > 0 ? waitS : (needs('chat:write') ?? workspace.update(args))
       }
+      case 'chat.postEphemeral':
+        return needs('chat:write') ?? socketMode.answer(args)
       case 'conversations.info': {
         const channel = workspace.channels.find((it) => it.id === args['channel'])
         return (

@@ -13,6 +13,8 @@ import { openApi } from './openapi.ts'
 import { ApiError, BASE, type Handlers, type Operation, type Route } from './routes.ts'
 
 interface ApiParts {
+  /** Resolves when Redis is connected. Rejects with an ApiError if it is not, after a time. */
+  ready(): Promise<void>
   handlers: Handlers
   /** Answers with a stream of events until the client leaves. */
   stream(call: ApiCall): Promise<void>
@@ -31,7 +33,13 @@ const LIMIT_MS = 20_000
 const SHARED_MS = 1_000
 
 /** Serves /api/v1: finds the operation, checks what it is asked for, and answers JSON or a problem (RFC 9457). */
-export function createApi({ handlers, stream, audit, log }: ApiParts): (call: ApiCall) => Promise<void> {
+export function createApi({
+  ready,
+  handlers,
+  stream,
+  audit,
+  log,
+}: ApiParts): (call: ApiCall) => Promise<void> {
   const heavy = createSemaphore(MOST_HEAVY)
   /** By caller: one who asks much does not keep others from it. */
   const heavyOf = new Map<string, Semaphore>()
@@ -52,6 +60,7 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
     caller: Caller,
     signal: AbortSignal,
   ): Promise<Buffer> {
+    await ready()
     const handler = handlers[operation as keyof Handlers] as (asked: object) => Promise<unknown>
     const answer = await handler({ params, query, body, caller, signal })
     return Buffer.from(JSON.stringify(answer))
@@ -81,7 +90,7 @@ export function createApi({ handlers, stream, audit, log }: ApiParts): (call: Ap
       return sendProblem(request, response, 405, `only ${methods}`, { allow: methods })
     }
     const { operation, route, params } = found
-    forbid(route, caller)
+    forbid(route, call)
     if (!route.answer) return stream(call)
     const query = checked(route.query, queryOf(call.query), 'query')
     const body = route.body ? checked(route.body, await readJson(request), 'body') : undefined
@@ -131,14 +140,18 @@ function isReading(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-function forbid(route: Route, caller: Caller): void {
-  if (route.acts && caller.role !== 'act')
+function forbid(route: Route, { caller, noteRefusal }: ApiCall): void {
+  if (route.acts && caller.role !== 'act') {
+    noteRefusal('role')
     throw new ApiError(403, `${caller.name} may only read: this needs the role act`)
-  if (route.scope === 'cluster' && caller.namespaces)
+  }
+  if (route.scope === 'cluster' && caller.namespaces) {
+    noteRefusal('namespaces')
     throw new ApiError(
       403,
       `${caller.name} may read some namespaces only, and this is about the whole cluster`,
     )
+  }
 }
 
 function queryOf(query: URLSearchParams): Record<string, string> {

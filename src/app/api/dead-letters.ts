@@ -3,7 +3,7 @@ import type { Caller } from '../../observe/server/access.ts'
 import type { Keys } from '../../store/keys.ts'
 import { dropDeadLetter, NoLaneError, retryDeadLetter } from '../../store/lanes/dead-letter-actions.ts'
 import { deadLettersBefore, summarizeDeadLetters } from '../../store/lanes/dead-letter-names.ts'
-import { deadLettersByAge, findDeadLetter, type StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
+import { deadLetterPages, findDeadLetter, type StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type {
   DeadLetter,
@@ -23,8 +23,9 @@ interface Queue {
 type Reader = Pick<Caller, 'namespaces'>
 
 const MAX_OBJECT = 200_000
-/** One request changes so many, for so long. */
+/** One request changes so many, looks at so many, for so long. */
 const MOST_CHANGED = 500
+const MOST_READ = 5_000
 const WITHIN_MS = 2_000
 const ID = /^\d{1,16}-\d{1,16}$/
 
@@ -111,58 +112,80 @@ export async function deadLetterOf(
 type Change = (redis: Redis, keys: Keys, letter: StoredDeadLetter) => Promise<boolean>
 export const CHANGES = { retry: retryDeadLetter, drop: dropDeadLetter } satisfies Record<string, Change>
 
-/** Retries or drops the chosen ones, the oldest first: those of an object keep their order. `left` if there are more than one request changes. */
+/** Retries or drops the chosen ones, the oldest first: those of an object keep their order. With `left` the request goes on behind `next`. */
 export async function changeDeadLetters(
   queue: Queue,
   choice: DeadLetterChoice,
   change: Change,
   caller: Reader,
+  mostRead = MOST_READ,
 ): Promise<DeadLettersDone> {
-  const failed: DeadLettersDone['failed'] = []
+  const { redis, keys } = queue
+  const answer: DeadLettersDone = { done: 0, failed: [], left: false }
+  const one = async (letter: StoredDeadLetter, isNamed: boolean) => {
+    const detail = await changeOne(queue, letter, change, caller)
+    if (detail === undefined) answer.done++
+    // Of others a caller learns only what it has named itself.
+    else if (isNamed || isOwn(caller, letter)) answer.failed.push({ id: letter.id, detail })
+  }
   const endMs = performance.now() + WITHIN_MS
   const timeSlice = new TimeSlice()
-  let done = 0
-  for await (const letter of chosen(queue, choice, failed)) {
-    if (done + failed.length >= MOST_CHANGED || performance.now() > endMs) return { done, failed, left: true }
-    if (!isVisible(caller, letter)) {
-      if ('ids' in choice) failed.push({ id: letter.id, detail: GONE })
-      continue
+  if ('ids' in choice) {
+    for (const id of [...new Set(choice.ids)].toSorted(compareIds)) {
+      const isLate = performance.now() > endMs
+      const letter = isLate ? undefined : await findDeadLetter(redis, keys, id)
+      if (letter) await one(letter, true)
+      else answer.failed.push({ id, detail: isLate ? LATE : GONE })
+      if (timeSlice.isDue()) await timeSlice.take()
     }
-    if (letter.delivery && !mayReadAll(caller, letter.delivery)) {
-      if ('ids' in choice) failed.push({ id: letter.id, detail: OF_OTHERS })
-      continue
-    }
-    try {
-      if (await change(queue.redis, queue.keys, letter)) done++
-      else failed.push({ id: letter.id, detail: GONE })
-    } catch (error) {
-      if (!(error instanceof NoLaneError)) throw error
-      failed.push({ id: letter.id, detail: error.message })
-    }
-    if (timeSlice.isDue()) await timeSlice.take()
+    return answer
   }
-  return { done, failed, left: false }
+  const { all: _, cursor, ...filter } = choice
+  let looked = 0
+  let next = cursor
+  const isOver = () =>
+    answer.done + answer.failed.length >= MOST_CHANGED || looked >= mostRead || performance.now() > endMs
+  for await (const { letters, read, last } of deadLetterPages(redis, keys, filter, cursor)) {
+    // A first page is always looked at, so that each request comes further.
+    if (looked > 0 && isOver()) return { ...answer, left: true, ...(next !== undefined && { next }) }
+    for (const letter of letters) {
+      if (answer.done + answer.failed.length >= MOST_CHANGED)
+        return { ...answer, left: true, ...(next !== undefined && { next }) }
+      await one(letter, false)
+      next = letter.id
+      if (timeSlice.isDue()) await timeSlice.take()
+    }
+    looked += read
+    next = last
+  }
+  return answer
 }
 
+/** Returns why a dead letter could not be changed; undefined if it was. */
+async function changeOne(
+  { redis, keys }: Queue,
+  letter: StoredDeadLetter,
+  change: Change,
+  caller: Reader,
+): Promise<string | undefined> {
+  if (!isVisible(caller, letter)) return GONE
+  if (letter.delivery && !mayReadAll(caller, letter.delivery)) return OF_OTHERS
+  try {
+    return (await change(redis, keys, letter)) ? undefined : GONE
+  } catch (error) {
+    if (error instanceof NoLaneError) return error.message
+    throw error
+  }
+}
+
+function isOwn(caller: Reader, letter: StoredDeadLetter): boolean {
+  return isVisible(caller, letter) && (!letter.delivery || mayReadAll(caller, letter.delivery))
+}
+
+const LATE = 'it took too long: name fewer ids, or name it again'
 const GONE = 'there is no such dead letter'
 /** Of a digest. */
 const OF_OTHERS = 'it is also about objects of other namespaces'
-
-async function* chosen(
-  { redis, keys }: Queue,
-  choice: DeadLetterChoice,
-  failed: DeadLettersDone['failed'],
-): AsyncGenerator<StoredDeadLetter> {
-  if (!('ids' in choice)) {
-    const { all: _, ...filter } = choice
-    return yield* deadLettersByAge(redis, keys, filter)
-  }
-  for (const id of [...new Set(choice.ids)].toSorted(compareIds)) {
-    const letter = await findDeadLetter(redis, keys, id)
-    if (letter) yield letter
-    else failed.push({ id, detail: GONE })
-  }
-}
 
 function compareIds(a: string, b: string): number {
   const [aMs = 0, aSequence = 0] = a.split('-').map(Number)

@@ -15,7 +15,7 @@ import { type ExplainedRule as Explained, explainEvent } from '../dry-run/explan
 import { shownPreview } from '../dry-run/preview.ts'
 import { limitTexts } from '../dry-run/rule-texts.ts'
 import type { EventStory, EventSummary, ExplainedRule, Notification, SinkLine } from './contract.ts'
-import { asItem } from './history.ts'
+import { asItem, HISTORY_BOUNDS } from './history.ts'
 import { eventInJournal } from './journal-event.ts'
 import { ApiError } from './routes.ts'
 import { mayRead, mayReadAll, visibleRecord } from './scope.ts'
@@ -46,7 +46,9 @@ export async function eventStoryOf(
   const target = historyTarget(eventIdOf(id))
   if (target?.id === undefined)
     throw new ApiError(400, 'is no id of an event: CLUSTER/UID/RESOURCEVERSION/TYPE, its slashes as %2F')
-  const found = await findDeliveries(parts, target, () => true, { ...BOUNDS, records: MOST_RECORDS })
+  const found = await findDeliveries(parts, target, () => true, {
+    ...{ ...BOUNDS, records: MOST_RECORDS, history: HISTORY_BOUNDS },
+  })
   const records = found.records.flatMap((it) => visibleRecord(caller, it) ?? [])
   const waiting = found.waiting.filter(({ delivery }) => mayRead(caller, delivery.event))
   const letters = found.letters.filter(({ delivery }) => delivery && mayRead(caller, delivery.event))

@@ -2,16 +2,15 @@ import type { Redis } from 'ioredis'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Caller } from '../../observe/server/access.ts'
 import { kindsOf, objectTarget } from '../../store/history/history-target.ts'
-import { isHistoryCursor, readHistoryPage } from '../../store/history/read-history.ts'
+import { type HistoryBounds, isHistoryCursor, readHistoryPage } from '../../store/history/read-history.ts'
 import type { Keys } from '../../store/keys.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { History, HistoryQuery, StreamQuery } from './contract.ts'
 import { ApiError } from './routes.ts'
 import { visibleRecord } from './scope.ts'
 
-/** A page reads for so long, or so many records; `next` goes on behind them. */
-const WITHIN_MS = 1_500
-const MOST_READ = 50_000
+/** A page reads no more than this, whether it is wanted or not; `next` goes on behind it. */
+export const HISTORY_BOUNDS: HistoryBounds = { withinMs: 1_500, records: 50_000, bytes: 32 * 1_048_576 }
 
 /** Returns whether a record is wanted: each part of the filter that is given holds. */
 export function recordFilter(query: StreamQuery): (record: HistoryRecord) => boolean {
@@ -30,12 +29,13 @@ export function recordFilter(query: StreamQuery): (record: HistoryRecord) => boo
   }
 }
 
-/** Returns a page of the history. One that would take too long is shorter, and has `next`. */
+/** Returns a page of the history. One for which too much would be read is shorter, and has `stoppedAtMs` and `next`. */
 export async function historyPage(
   { redis, keys }: { redis: Redis; keys: Keys },
   query: HistoryQuery,
   caller: Pick<Caller, 'namespaces'>,
   signal: AbortSignal,
+  bounds = HISTORY_BOUNDS,
 ): Promise<History> {
   const { limit, since, until, cursor, kind, namespace, name } = query
   requireCursor(cursor)
@@ -45,19 +45,19 @@ export async function historyPage(
   const names = isExact ? objectTarget(kind, namespace, name).names : undefined
   const items: HistoryRecord[] = []
   const timeSlice = new TimeSlice()
-  const endMs = performance.now() + WITHIN_MS
-  let read = 0
   for await (const placed of readHistoryPage(redis, keys, {
     ...(names && { names }),
     ...(since !== undefined && { sinceMs: since }),
     ...(until !== undefined && { untilMs: until }),
     cursor,
     signal,
+    bounds,
   })) {
-    const record = visibleRecord(caller, placed.record)
+    const { cursor: next, record: found } = placed
+    if (!found) return { items: items.map(asItem), next, stoppedAtMs: placed.stoppedAtMs }
+    const record = visibleRecord(caller, found)
     if (record && isWanted(record)) items.push(record)
-    const isOver = items.length === limit || ++read === MOST_READ || performance.now() > endMs
-    if (isOver) return { items: items.map(asItem), next: placed.cursor }
+    if (items.length === limit) return { items: items.map(asItem), next }
     if (timeSlice.isDue()) await timeSlice.take()
   }
   return { items: items.map(asItem) }

@@ -3,16 +3,16 @@ import type { EventHeader } from '../../model/event.ts'
 import type { HistoryEvent } from '../../model/history-record.ts'
 import type { Caller } from '../../observe/server/access.ts'
 import { eventIdOf, historyTarget, kindsOf } from '../../store/history/history-target.ts'
-import { readHistory } from '../../store/history/read-history.ts'
+import { readHistoryPage } from '../../store/history/read-history.ts'
 import type { Keys } from '../../store/keys.ts'
 import { listDeadLetters } from '../../store/lanes/dead-letters.ts'
 import { findWaiting } from '../../store/lanes/waiting.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { FoundObject } from './contract.ts'
+import { HISTORY_BOUNDS } from './history.ts'
 import { mayRead } from './scope.ts'
 
 const MOST_FOUND = 100
-const MOST_RECORDS = 50_000
 const MOST_WAITING = 5_000
 const MOST_LETTERS = 1_000
 const WITHIN_MS = 800
@@ -51,15 +51,13 @@ export async function findObjects(
   const endMs = performance.now() + WITHIN_MS
   const timeSlice = new TimeSlice()
   let isComplete = true
-  let read = 0
-  for await (const { event, atMs } of readHistory(
-    queue.redis,
-    queue.keys,
-    target && { names: target.names },
-  )) {
-    note(event, atMs)
-    isComplete = ++read < MOST_RECORDS && performance.now() < endMs
-    if (!isComplete) break
+  const bounds = { ...HISTORY_BOUNDS, withinMs: WITHIN_MS }
+  for await (const { record } of readHistoryPage(queue.redis, queue.keys, {
+    ...(target && { names: target.names }),
+    bounds,
+  })) {
+    if (record) note(record.event, record.atMs)
+    else isComplete = false
     if (timeSlice.isDue()) await timeSlice.take()
   }
   if (!target) {

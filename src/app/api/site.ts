@@ -1,13 +1,14 @@
-import { once } from 'node:events'
 import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
 import type { Logger } from '../../observe/log.ts'
 import { type Access, createAccess } from '../../observe/server/access.ts'
+import { createRefusalLog, type Refused } from '../../observe/server/refusals.ts'
 import { createSite, type Site } from '../../observe/server/site.ts'
 import type { SinkType } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
 import { createApi } from './api.ts'
 import { createHandlers } from './handlers.ts'
+import { createRedisReady } from './redis-ready.ts'
 import { createStreams } from './stream.ts'
 
 export interface SiteParts {
@@ -21,6 +22,7 @@ export interface SiteParts {
   config(): Config
   load(type: string): Promise<SinkType>
   log: Logger
+  countRefusal(reason: Refused['reason']): void
 }
 
 /** The page and the API of this process. */
@@ -36,8 +38,10 @@ export function openSite(parts: SiteParts): OpenSite {
     connection ??= parts.openRedis()
     return connection
   }
-  const streams = createStreams({ redis, keys })
-  const answer = createApi({
+  const ready = createRedisReady(redis)
+  const streams = createStreams({ redis, ready, keys })
+  const api = createApi({
+    ready,
     handlers: createHandlers({ ...parts, redis }),
     stream: streams.serve,
     audit: ({ who, operation, params, body, result }) =>
@@ -47,24 +51,14 @@ export function openSite(parts: SiteParts): OpenSite {
   return {
     serve: createSite({
       access: accessOf(config),
-      async api(call) {
-        await connected(redis())
-        return answer(call)
-      },
+      onRefused: createRefusalLog(parts.countRefusal, log),
+      api,
     }),
     close() {
       streams.close()
       connection?.disconnect()
     },
   }
-}
-
-const CONNECT_MS = 2_000
-
-/** Waits for the connection, for a moment: without it commands fail immediately, and the answer has the reason. */
-async function connected(redis: Redis): Promise<void> {
-  if (redis.status === 'ready') return
-  await once(redis, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) }).catch(() => {})
 }
 
 /** Decides by the configuration in force: tokens rotate with it. */

@@ -11,11 +11,11 @@ import type { StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
 import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { Story, StoryItem, StoryOutcome } from './contract.ts'
-import { requireCursor } from './history.ts'
+import { HISTORY_BOUNDS, requireCursor } from './history.ts'
 import { mayRead, mayReadAll, visibleRecord } from './scope.ts'
 
-/** One page reads so many records at most, and looks at so much of what waits. */
-const MOST_RECORDS = 5_000
+/** One page reads so much of the history, and looks at so much of what waits. */
+const STORY_BOUNDS = { ...HISTORY_BOUNDS, records: 5_000 }
 export const BOUNDS = { most: 20_000, letters: 2_000, withinMs: 500 }
 
 /**
@@ -28,6 +28,7 @@ export async function storyOf(
   page: { limit: number; cursor?: string | undefined },
   caller: Pick<Caller, 'namespaces'>,
   signal: AbortSignal,
+  bounds = STORY_BOUNDS,
 ): Promise<Omit<Story, 'historyFromMs'>> {
   requireCursor(page.cursor)
   const target = objectTarget(object.kind, object.namespace, object.name)
@@ -43,25 +44,30 @@ export async function storyOf(
   }
   const timeSlice = new TimeSlice()
   const { names } = target
-  let next: string | undefined
-  let read = 0
+  let end: Pick<Story, 'next' | 'stoppedAtMs'> = {}
   for await (const placed of readHistoryPage(queue.redis, queue.keys, {
     names,
     cursor: page.cursor,
     signal,
+    bounds,
   })) {
+    const next = placed.cursor
+    if (!placed.record) {
+      end = { next, stoppedAtMs: placed.stoppedAtMs }
+      break
+    }
     const record = visibleRecord(caller, placed.record)
     if (record) addRecord(story, record)
     // One more event would be too many: the page ends behind the last record of this one that follows it.
-    if (++read === MOST_RECORDS || story.size >= page.limit) {
-      next = placed.cursor
+    if (story.size >= page.limit) {
+      end = { next }
       break
     }
     if (timeSlice.isDue()) await timeSlice.take()
   }
   const items = inOrder([...story.values()])
   for (const item of items) item.outcomes.sort((a, b) => b.atMs - a.atMs)
-  return { items, isComplete, ...(next !== undefined && { next }) }
+  return { items, isComplete, ...end }
 }
 
 /**

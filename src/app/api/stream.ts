@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import { beginStream, sendData, sendProblem } from '../../observe/server/answer.ts'
 import type { ApiCall } from '../../observe/server/site.ts'
-import { createSemaphore } from '../../sink/index.ts'
+import { createSemaphore, type Semaphore } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
 import { type StreamGap, StreamQuery } from './contract.ts'
 import { asItem, recordFilter } from './history.ts'
@@ -23,6 +23,8 @@ import { visibleRecord } from './scope.ts'
 
 interface StreamParts {
   redis(): Redis
+  /** Resolves when Redis is connected. Rejects if it is not, after a time. */
+  ready(): Promise<void>
   keys: Keys
 }
 
@@ -40,9 +42,11 @@ const RETRY_MS = 1_000
 /** Reading and sending take at most this part of the time of the process; beyond it records are left out. */
 const SHARE = 0.05
 const MAX_LAG_MS = 5_000
-/** Records of one resume, and resumes at the same time. */
+/** Records of one resume. */
 const MOST_RESUMED = 20_000
-const MOST_RESUMES = 2
+/** Portions that are read from Redis at the same time, of all resumes and of those of one caller. */
+const MOST_READS = 2
+const MOST_READS_OF_ONE = 1
 
 interface Client {
   response: ServerResponse
@@ -50,21 +54,32 @@ interface Client {
   key: string
   accepts(record: HistoryRecord): HistoryRecord | undefined
   isStillAllowed(): boolean
+  /** False while it resumes: it does not get what is written meanwhile. */
+  isLive: boolean
   skipped: number
-  /** Since when too much is unread. */
+  /** Since when too much is unread, or the client has last read any of it. */
   fullMs?: number | undefined
+  /** Bytes that were unread at the last check. */
+  unreadBytes: number
+}
+
+/** What the streams of one caller share. */
+interface CallerStreams {
+  open: number
+  reads: Semaphore
 }
 
 /**
  * Streams of the history as it is written: one reader of Redis for all clients, only while there are any. No delivery waits for it, and
  * what clients do not read is left out.
  */
-export function createStreams({ redis, keys }: StreamParts) {
+export function createStreams({ redis, ready, keys }: StreamParts) {
+  /** Those that resume, too. */
   const clients = new Set<Client>()
-  /** Open streams, also those that are still resumed: of all, and by the caller's name. */
+  /** Open streams of all, also those that have no position yet; and by the caller's name. */
   let open = 0
-  const callers = new Map<string, number>()
-  const resumes = createSemaphore(MOST_RESUMES)
+  const callers = new Map<string, CallerStreams>()
+  const reads = createSemaphore(MOST_READS)
   /** What was read and sent to all clients; undefined while there are none. */
   let position: Position | undefined
   let starting: Promise<Position> | undefined
@@ -101,13 +116,14 @@ export function createStreams({ redis, keys }: StreamParts) {
     const newest = await newestPosition(redis(), keys)
     if (!position) return
     position = newest
-    for (const client of clients) write(client, gapText({ why: 'behind' }), 0)
+    for (const client of clients) if (client.isLive) write(client, gapText({ why: 'behind' }), 0)
   }
 
   function send(from: Position, placed: readonly Placed[]): void {
     const made = new Map<string, readonly Portion[]>()
     for (const client of clients) {
-      const portions = made.get(client.key) ?? portionsOf(from, placed, client.accepts)
+      if (!client.isLive) continue
+      const portions = made.get(client.key) ?? [...portionsOf(from, placed, client.accepts)]
       made.set(client.key, portions)
       for (const { bytes, count } of portions) write(client, bytes, count)
     }
@@ -116,9 +132,8 @@ export function createStreams({ redis, keys }: StreamParts) {
   function comment(): void {
     const nowMs = performance.now()
     for (const client of clients) {
-      const isStuck = client.fullMs !== undefined && nowMs - client.fullMs > CUT_MS
-      if (isStuck || !client.isStillAllowed()) client.response.destroy()
-      else if (position) write(client, `: on\nid: ${writePosition(position)}\n\n`, 0)
+      if (isStuck(client, nowMs) || !client.isStillAllowed()) client.response.destroy()
+      else if (client.isLive && position) write(client, `: on\nid: ${writePosition(position)}\n\n`, 0)
     }
   }
 
@@ -142,28 +157,35 @@ export function createStreams({ redis, keys }: StreamParts) {
     comments = undefined
   }
 
-  /** Sends what came since a position, until the client is where the others are, and joins them. */
-  async function resume(client: Client, from: Position): Promise<void> {
+  /**
+   * Sends what came since a position, until the client is where the others are, and joins them. The client takes a place of `reads` only
+   * while a portion is read: what it does not take from its socket keeps nobody waiting, and is read again later.
+   */
+  async function resume(client: Client, from: Position, own: Semaphore, gone: AbortSignal): Promise<void> {
     const { response } = client
-    if (await isTrimmed(redis(), keys, from)) write(client, gapText({ why: 'trimmed' }), 0)
+    const queued = <T>(read: () => Promise<T>) => own.run(() => reads.run(read, gone), gone)
+    if (await queued(() => isTrimmed(redis(), keys, from))) write(client, gapText({ why: 'trimmed' }), 0)
     let at = from
-    for (let sent = 0; !response.destroyed; ) {
-      const { placed } = await readForward(redis(), keys, at)
+    for (let sent = 0; ; ) {
+      await drained(client)
+      if (response.destroyed) return
+      if (!client.isStillAllowed()) return void response.destroy()
+      const { placed } = await queued(() => readForward(redis(), keys, at))
       const tail = position
       if (!tail) return
       // What is behind the tail comes to all clients.
-      const own = placed.filter((it) => isBefore(it, tail))
-      if (own.length === 0 || sent > MOST_RESUMED) {
+      const missed = placed.filter((it) => isBefore(it, tail))
+      if (missed.length === 0 || sent > MOST_RESUMED) {
         if (sent > MOST_RESUMED) write(client, gapText({ why: 'behind' }), 0)
-        clients.add(client)
+        client.isLive = true
         return
       }
-      for (const { bytes, count } of portionsOf(at, own, client.accepts)) {
-        await drained(response)
+      for (const { bytes, count, end, passed } of portionsOf(at, missed, client.accepts)) {
+        if (response.writableLength > MAX_UNREAD_BYTES) break
         write(client, bytes, count)
+        at = end
+        sent += passed
       }
-      at = positionAfter(at, own)
-      sent += own.length
     }
   }
 
@@ -178,28 +200,29 @@ export function createStreams({ redis, keys }: StreamParts) {
       if (last && !from) throw new ApiError(400, 'Last-Event-ID is not the id of an event of this stream')
       if (request.method === 'HEAD')
         return sendData(request, response, { status: 200, type: 'text/event-stream', body: Buffer.alloc(0) })
-      const own = callers.get(caller.name) ?? 0
-      if (open >= MOST_CLIENTS || own >= MOST_CLIENTS_OF_ONE)
+      const own = callers.get(caller.name) ?? { open: 0, reads: createSemaphore(MOST_READS_OF_ONE) }
+      if (open >= MOST_CLIENTS || own.open >= MOST_CLIENTS_OF_ONE)
         return sendProblem(request, response, 503, 'too many streams are open', { 'retry-after': '10' })
       const client = clientOf(call, query.data)
       const gone = new AbortController()
       open++
-      callers.set(caller.name, own + 1)
+      own.open++
+      callers.set(caller.name, own)
       response.once('close', () => {
         gone.abort()
         clients.delete(client)
-        const left = (callers.get(caller.name) ?? 1) - 1
-        if (left > 0) callers.set(caller.name, left)
-        else callers.delete(caller.name)
+        if (--own.open === 0) callers.delete(caller.name)
         if (--open === 0) stop()
       })
       try {
+        await ready()
         await start()
         if (response.destroyed || !position) return
         beginStream(response)
-        if (from) return await resumes.run(() => resume(client, from), gone.signal)
-        write(client, `retry: ${RETRY_MS}\nid: ${writePosition(position)}\n\n`, 0)
         clients.add(client)
+        if (from) return await resume(client, from, own.reads, gone.signal)
+        write(client, `retry: ${RETRY_MS}\nid: ${writePosition(position)}\n\n`, 0)
+        client.isLive = true
       } catch (error) {
         // Without the headers of the stream there is still a problem to be answered.
         if (!response.headersSent) throw error
@@ -217,7 +240,7 @@ export function createStreams({ redis, keys }: StreamParts) {
 function clientOf({ response, caller, isStillAllowed }: ApiCall, query: StreamQuery): Client {
   const wanted = recordFilter(query)
   return {
-    ...{ response, isStillAllowed, skipped: 0 },
+    ...{ response, isStillAllowed, isLive: false, skipped: 0, unreadBytes: 0 },
     key: JSON.stringify([query, caller.namespaces]),
     accepts(record) {
       const visible = visibleRecord(caller, record)
@@ -231,34 +254,39 @@ interface Portion {
   bytes: Buffer
   /** Records in it. */
   count: number
+  /** The position behind it. */
+  end: Position
+  /** Records up to there, also those that are not wanted. */
+  passed: number
 }
 
-function portionsOf(from: Position, placed: readonly Placed[], accepts: Client['accepts']): Portion[] {
-  const portions: Portion[] = []
-  let [text, count] = ['', 0]
-  let position = from
-  const end = () => {
-    if (count > 0) portions.push({ bytes: Buffer.from(text), count })
-    text = ''
-    count = 0
-  }
+/** Makes each portion when it is asked for. The last one has no bytes where no more records are wanted. */
+function* portionsOf(
+  from: Position,
+  placed: readonly Placed[],
+  accepts: Client['accepts'],
+): Generator<Portion> {
+  let [text, count, passed] = ['', 0, 0]
+  let end = from
   for (const it of placed) {
-    position = positionAfter(position, [it])
+    end = positionAfter(end, [it])
+    passed++
     const record = accepts(it.record)
     if (!record) continue
     // JSON has no line breaks: one line of data.
-    text += `event: record\nid: ${writePosition(position)}\ndata: ${JSON.stringify(asItem(record))}\n\n`
+    text += `event: record\nid: ${writePosition(end)}\ndata: ${JSON.stringify(asItem(record))}\n\n`
     count++
-    if (text.length >= PORTION_BYTES) end()
+    if (text.length < PORTION_BYTES) continue
+    yield { bytes: Buffer.from(text), count, end, passed }
+    ;[text, count, passed] = ['', 0, 0]
   }
-  end()
-  return portions
+  if (passed > 0) yield { bytes: Buffer.from(text), count, end, passed }
 }
 
 /** Writes, unless too much is unread: then the records are counted, and a `gap` before the next one has their number. */
 function write(client: Client, bytes: Buffer | string, count: number): void {
   const { response } = client
-  if (response.destroyed) return
+  if (response.destroyed || bytes.length === 0) return
   if (response.writableLength > MAX_UNREAD_BYTES) {
     client.skipped += count
     client.fullMs ??= performance.now()
@@ -278,15 +306,25 @@ function isFarBehind(placed: readonly Placed[]): boolean {
   return (placed.at(-1)?.record.atMs ?? 0) < Date.now() - MAX_LAG_MS
 }
 
-/** Resolves when little is unread; a client that reads nothing for long is cut off. */
-async function drained(response: ServerResponse): Promise<void> {
+/** Whether a client of which too much is unread has read nothing for long. */
+function isStuck(client: Client, nowMs: number): boolean {
+  const unreadBytes = client.response.writableLength
+  if (client.fullMs !== undefined && unreadBytes < client.unreadBytes) client.fullMs = nowMs
+  client.unreadBytes = unreadBytes
+  return client.fullMs !== undefined && nowMs - client.fullMs > CUT_MS
+}
+
+/** Resolves when everything is read, if much was unread, or the client is gone: one that reads nothing for long is cut off. */
+async function drained(client: Client): Promise<void> {
+  const { response } = client
   if (response.destroyed || response.writableLength < MAX_UNREAD_BYTES / 2) return
+  client.fullMs = performance.now()
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => response.destroy(), CUT_MS)
     const end = () => {
-      clearTimeout(timer)
+      response.off('drain', end).off('close', end)
       resolve()
     }
     response.once('drain', end).once('close', end)
   })
+  client.fullMs = undefined
 }

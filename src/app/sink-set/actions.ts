@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
+import { MAX_ACTOR } from '../../model/actor.ts'
 import type { SilenceMatch } from '../../model/silence.ts'
 import { compileSilence } from '../../rules/silences/silence-match.ts'
 import type { AcknowledgeAnswer, ActionTarget, SilenceAnswer, SinkActions } from '../../sink/index.ts'
@@ -50,7 +51,7 @@ async function silence(
   if (before) return { kind: 'already', id: before.id, untilMs: before.untilMs, by: before.by }
   const compiled = compileSilence(match)
   if (!compiled.ok) return { kind: 'refused', detail: compiled.faults.map(textOf).join('; ') }
-  const draft = { match, fromMs: nowMs, untilMs: nowMs + forMs, reason: '', by }
+  const draft = { match, fromMs: nowMs, untilMs: nowMs + forMs, reason: '', by: by.slice(0, MAX_ACTOR) }
   try {
     const { id, untilMs } = await addSilence(redis, keys, draft, nowMs)
     return { kind: 'done', id, untilMs, by }
@@ -63,8 +64,9 @@ async function silence(
 async function acknowledge(
   { redis, keys, clock }: ActionParts,
   { rule, kind, namespace, name }: ActionTarget,
-  by: string,
+  actor: string,
 ): Promise<AcknowledgeAnswer> {
+  const by = actor.slice(0, MAX_ACTOR)
   const object = `${kind} ${namespace ? `${namespace}/` : ''}${name}`
   const { items } = await listIncidents(redis, keys)
   const open = items.filter((it) => it.rule === rule && it.object === object)

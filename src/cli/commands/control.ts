@@ -21,7 +21,7 @@ function describeSilences(program: Command, exit: Exit): void {
     .option('--until <time>', 'instead of --for: 2026-11-21T22:30:00Z')
     .option('--from <time>', 'when it begins, instead of now')
     .option('--reason <text>', 'why')
-    .option('--by <name>', 'who; default: the user of this machine')
+    .option('--by <name>', 'who, kept as cli:NAME; default: the user of this machine')
     .addHelpText('after', ADD_HELP)
     .action(async (options) => exit(await (await load()).add(options)))
   printsData(ofQueue(group.command('list')))
@@ -47,7 +47,7 @@ function describeIncidents(program: Command, exit: Exit): void {
     .description('send nothing more of it until it ends')
     .option('--rule <name>', 'INCIDENT is an object, and the rule this one')
     .option('--reason <text>', 'why')
-    .option('--by <name>', 'who; default: the user of this machine')
+    .option('--by <name>', 'who, kept as cli:NAME; default: the user of this machine')
     .action(async (incident, options) => exit(await (await load()).acknowledge(incident, options)))
 }
 

@@ -8,7 +8,7 @@ import { duration, table } from '../output/table.ts'
 import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { pastTarget } from '../queue/past-target.ts'
 import { UsageError } from '../usage-error.ts'
-import { currentUser } from './current-user.ts'
+import { cliActor } from './current-user.ts'
 
 /** Lists the open incidents, the oldest first. */
 export async function showIncidents(
@@ -46,12 +46,11 @@ interface AcknowledgeOptions extends QueueOptions {
 }
 
 const MAX_REASON = 500
-const MAX_BY = 100
 
 /** Acknowledges an incident by its id, or the one of an object by a rule. */
 export async function acknowledge(incident: string, options: AcknowledgeOptions): Promise<number> {
-  const { rule, by = currentUser(), reason } = options
-  if (by.trim() === '' || by.length > MAX_BY) throw new UsageError(`--by takes 1 to ${MAX_BY} characters`)
+  const { rule, reason } = options
+  const by = cliActor(options.by)
   if (reason !== undefined && reason.length > MAX_REASON)
     throw new UsageError(`--reason takes up to ${MAX_REASON} characters`)
   const isWanted = rule === undefined ? byId(incident) : byObject(rule, incident)

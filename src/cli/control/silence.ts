@@ -11,7 +11,7 @@ import { dataText, type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { durationOf, timeOf, UsageError } from '../usage-error.ts'
-import { currentUser } from './current-user.ts'
+import { cliActor } from './current-user.ts'
 import { silencesTable } from './silences-table.ts'
 
 interface AddOptions extends QueueOptions, OutputOptions {
@@ -30,7 +30,8 @@ export async function add(options: AddOptions): Promise<number> {
   const { fromMs, untilMs } = timesOf(options, nowMs)
   const match = parseMatch(options.match ?? [])
   if (!match.ok) throw refused(match.faults)
-  const { reason = '', by = currentUser(), all = false } = options
+  const { reason = '', all = false } = options
+  const by = cliActor(options.by)
   await using queue = await openQueue(options)
   const asked = { match: match.value, fromMs, untilMs, reason, by, all }
   const checked = checkSilence(asked, await knownNames(queue, options), nowMs)

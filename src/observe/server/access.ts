@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import { actorOf, MAX_ACTOR } from '../../model/actor.ts'
+import type { RefusalReason } from '../server-metrics.ts'
 
 /** Who may use the page and the API, by the configuration. */
 export interface AccessSettings {
@@ -39,6 +41,7 @@ export interface Asking {
 
 /** Who a request is from. */
 export interface Caller {
+  /** `token:ci`, `user:alice`, or `local` on a server without tokens and proxy. */
   name: string
   role: Role
   /** The namespaces that it may read; undefined: everything. */
@@ -48,6 +51,7 @@ export interface Caller {
 /** Why a request is not served. */
 export interface Refusal {
   status: 400 | 401 | 403 | 404
+  reason: RefusalReason
   detail: string
 }
 
@@ -59,15 +63,22 @@ export interface Access {
 }
 
 const LOCAL: Caller = { name: 'local', role: 'act' }
-const NOT_HERE: Refusal = { status: 404, detail: 'there are /livez, /readyz and /metrics' }
-const UNKNOWN: Refusal = {
-  status: 401,
+const NOT_HERE: Refusal = {
+  ...{ status: 404, reason: 'not-local' },
+  detail: 'there are /livez, /readyz and /metrics',
+}
+const NO_TOKEN: Refusal = {
+  ...{ status: 401, reason: 'no-token' },
   detail: 'needs "Authorization: Bearer TOKEN" with a token of server.tokens',
 }
+const WRONG_TOKEN: Refusal = { ...NO_TOKEN, reason: 'wrong-token' }
 
 /** Returns the decisions of one configuration. Tokens are kept as digests, and all are compared, in constant time. */
 export function createAccess({ tokens = [], proxy, hosts = [] }: AccessSettings): Access {
-  const known = tokens.map(({ token, ...caller }) => ({ digest: digestOf(token), caller }))
+  const known = tokens.map(({ token, name, ...rights }) => ({
+    digest: digestOf(token),
+    caller: { name: actorOf('token', name), ...rights },
+  }))
   const trusted = proxy && rangesOf(proxy.trust)
   const isOpen = tokens.length > 0 || proxy !== undefined
   const names = new Set(hosts.map((host) => host.toLowerCase()))
@@ -81,7 +92,7 @@ export function createAccess({ tokens = [], proxy, hosts = [] }: AccessSettings)
     const isKnown = isNamed(host) || isLoopbackName(withoutPort(host ?? ''))
     if (isKnown || (isOpen && names.size === 0)) return undefined
     const detail = 'this name of the host is not allowed: write it into server.hosts, or use http://localhost'
-    return { status: 403, detail }
+    return { status: 403, reason: 'host', detail }
   }
 
   /** A page of another site must not use the rights that the browser, or the place of the browser, has. */
@@ -90,14 +101,15 @@ export function createAccess({ tokens = [], proxy, hosts = [] }: AccessSettings)
     const from = origin === undefined ? undefined : (URL.parse(origin)?.host ?? '')
     const isOwn = from === undefined || (from !== '' && (from === host?.toLowerCase() || isNamed(from)))
     const isSame = site === undefined || site === 'same-origin' || site === 'none'
-    return isOwn && isSame ? undefined : { status: 403, detail: 'requests of other sites are not allowed' }
+    if (isOwn && isSame) return undefined
+    return { status: 403, reason: 'origin', detail: 'requests of other sites are not allowed' }
   }
 
   function callerOf({ headers, peer }: Asking): Caller | Refusal {
     const { authorization } = headers
-    if (authorization !== undefined) return callerOfToken(authorization) ?? UNKNOWN
-    if (proxy && trusted?.check(peer, familyOf(peer))) return userOf(headers, proxy) ?? UNKNOWN
-    return UNKNOWN
+    if (authorization !== undefined) return callerOfToken(authorization) ?? WRONG_TOKEN
+    if (proxy && trusted?.check(peer, familyOf(peer))) return userOf(headers, proxy) ?? NO_TOKEN
+    return NO_TOKEN
   }
 
   function callerOfToken(authorization: string): Caller | undefined {
@@ -116,7 +128,7 @@ export function createAccess({ tokens = [], proxy, hosts = [] }: AccessSettings)
       if (!isOpen && !isLocal(asking)) return NOT_HERE
       const refusal = tokenInUrl(asking) ?? wrongHost(asking) ?? foreignOrigin(asking)
       if (refusal) return refusal
-      if (!isOpen) return asking.headers.authorization === undefined ? LOCAL : UNKNOWN
+      if (!isOpen) return asking.headers.authorization === undefined ? LOCAL : WRONG_TOKEN
       return callerOf(asking)
     },
   }
@@ -157,20 +169,18 @@ function tokenInUrl({ url }: Asking): Refusal | undefined {
   )
   if (!hasToken) return undefined
   return {
-    status: 400,
+    ...{ status: 400, reason: 'token-in-url' },
     detail: 'no tokens in URLs: they are stored in logs. Send "Authorization: Bearer TOKEN"',
   }
 }
 
-/** Longer names are no names of users. */
-const MAX_USER = 200
-
 function userOf(headers: IncomingHttpHeaders, { userHeader, groupsHeader, actGroups = [] }: ProxySettings) {
   const user = textOf(headers[userHeader.toLowerCase()]).trim()
-  if (user === '' || user.length > MAX_USER) return undefined
+  const name = actorOf('user', user)
+  if (user === '' || name.length > MAX_ACTOR) return undefined
   const groups = groupsHeader === undefined ? '' : textOf(headers[groupsHeader.toLowerCase()])
   const mayAct = groups.split(',').some((group) => actGroups.includes(group.trim()))
-  return { name: user, role: mayAct ? ('act' as const) : ('read' as const) }
+  return { name, role: mayAct ? ('act' as const) : ('read' as const) }
 }
 
 /** Node joins repeated headers with commas, or returns a list. */

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Access, type Asking, type Caller, isRefusal, type Refusal } from './access.ts'
 import { sendFile, sendProblem } from './answer.ts'
 import { pageFiles } from './page-files.ts'
+import type { Refused } from './refusals.ts'
 
 /** Serves the page and the API. */
 export type Site = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -17,12 +18,16 @@ export interface ApiCall {
   caller: Caller
   /** Whether the configuration that is in force by now has the same caller with the same rights, for an answer that lasts. */
   isStillAllowed(): boolean
+  /** Notes that the rights of the caller are not enough. */
+  noteRefusal(reason: Refused['reason']): void
 }
 
 interface SiteParts {
   /** Of the configuration in force. */
   access(): Access
   api(call: ApiCall): Promise<void>
+  /** Called for each request that is refused. */
+  onRefused(refused: Refused): void
 }
 
 const API = /^\/api(\/|$)/
@@ -32,16 +37,29 @@ const VIEWS = new Set([
   ...['incidents', 'ledger'],
 ])
 
-export function createSite({ access, api }: SiteParts): Site {
+export function createSite({ access, api, onRefused }: SiteParts): Site {
   return async (request, response) => {
     const { method = '', url = '', headers, socket } = request
     const [path = '', query = ''] = url.split('?', 2)
     const asking: Asking = { method, url, headers, peer: socket.remoteAddress ?? '' }
-    if (!API.test(path)) return servePage(request, response, path, access().page(asking))
+    const note = (reason: Refused['reason'], who?: string) => {
+      const { host, origin } = headers
+      onRefused({ ...{ reason, method, path, peer: asking.peer, host, origin, who } })
+    }
+    if (!API.test(path)) {
+      const refusal = access().page(asking)
+      if (refusal) note(refusal.reason)
+      return servePage(request, response, path, refusal)
+    }
     const caller = access().api(asking)
-    if (isRefusal(caller)) return refuse(request, response, caller)
+    if (isRefusal(caller)) {
+      note(caller.reason)
+      return refuse(request, response, caller)
+    }
+    const noteRefusal: ApiCall['noteRefusal'] = (reason) => note(reason, caller.name)
     const isStillAllowed = () => isDeepStrictEqual(access().api(asking), caller)
-    return api({ request, response, path, query: new URLSearchParams(query), caller, isStillAllowed })
+    const call = { request, response, path, query: new URLSearchParams(query), caller }
+    return api({ ...call, isStillAllowed, noteRefusal })
   }
 }
 

@@ -1,3 +1,4 @@
+import { MAX_ACTOR } from '../../model/actor.ts'
 import type { SilenceMatch } from '../../model/silence.ts'
 import { nearest } from '../../text/closest-match.ts'
 import { type Compiled, compiled, type Fault } from '../fault.ts'
@@ -23,7 +24,6 @@ export interface KnownNames {
 }
 
 const MAX_REASON = 500
-const MAX_BY = 100
 const MAX_MS = 366 * 86_400_000
 
 /** Returns the silence to store, or all faults; their paths begin at the silence: `['match', 'rule']`, `['untilMs']`. */
@@ -36,7 +36,7 @@ export function checkSilence(
   const faults = [...matchFaults(asked, known), ...timeFaults(asked, nowMs)]
   const texts = [
     ['reason', reason, MAX_REASON],
-    ['by', by, MAX_BY],
+    ['by', by, MAX_ACTOR],
   ] as const
   for (const [path, text, most] of texts)
     if (text.length > most) faults.push({ path: [path], message: `is longer than ${most} characters` })

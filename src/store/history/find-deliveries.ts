@@ -5,7 +5,7 @@ import type { Keys } from '../keys.ts'
 import { listDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
 import { findWaiting, type WaitingBounds, type WaitingDelivery } from '../lanes/waiting.ts'
 import { eventIdOf, type HistoryTarget, isAboutTarget, isOf, type Sent } from './history-target.ts'
-import { readHistory } from './read-history.ts'
+import { type HistoryBounds, readHistoryPage } from './read-history.ts'
 
 /** What is stored of the deliveries of an event, or of an object: how they ended, and where they are. */
 export interface FoundDeliveries {
@@ -13,12 +13,14 @@ export interface FoundDeliveries {
   records: HistoryRecord[]
   waiting: WaitingDelivery[]
   letters: StoredDeadLetter[]
-  /** False if more deliveries wait, or more dead letters are kept, than were looked at. */
+  /** False if more deliveries wait, more dead letters are kept, or the history has more, than was looked at. */
   isComplete: boolean
 }
 
 export interface FindBounds extends WaitingBounds {
   records?: number
+  /** Of what is read of the history. */
+  history?: HistoryBounds
   letters?: number
 }
 
@@ -34,7 +36,7 @@ export async function findDeliveries(
   bounds: FindBounds = {},
 ): Promise<FoundDeliveries> {
   const isSought = (sent: Sent) => isAboutTarget(target, sent.event) && isWanted(sent)
-  const records = await recordsOf(queue, target, bounds.records ?? MOST_RECORDS)
+  const { records, isRead } = await recordsOf(queue, target, bounds)
   const { waiting, isComplete } = await findWaiting(queue, isSought, bounds)
   const letters: StoredDeadLetter[] = []
   const timeSlice = new TimeSlice()
@@ -45,21 +47,22 @@ export async function findDeliveries(
     if (letter.delivery && isSought(letter.delivery)) letters.push(letter)
     if (timeSlice.isDue()) await timeSlice.take()
   }
-  return { records, waiting, letters, isComplete }
+  return { records, waiting, letters, isComplete: isComplete && isRead }
 }
 
 async function recordsOf(
   { redis, keys }: { redis: Redis; keys: Keys },
   { names, id }: HistoryTarget,
-  most: number,
-): Promise<HistoryRecord[]> {
+  { records: most = MOST_RECORDS, history: bounds }: FindBounds,
+): Promise<{ records: HistoryRecord[]; isRead: boolean }> {
   const records: HistoryRecord[] = []
-  if (most === 0) return records
-  for await (const record of readHistory(redis, keys, { names })) {
+  if (most === 0) return { records, isRead: true }
+  for await (const { record } of readHistoryPage(redis, keys, { names, bounds })) {
+    if (!record) return { records, isRead: false }
     if (id === undefined || isOf(id, record)) records.push(record)
     if (records.length === most) break
   }
-  return records
+  return { records, isRead: true }
 }
 
 /** The event that the newest record, or else the newest waiting delivery, is about. */

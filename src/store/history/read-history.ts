@@ -13,6 +13,16 @@ interface HistoryQuery {
   /** Of a `PlacedRecord`: only what comes behind it. */
   cursor?: string | undefined
   signal?: AbortSignal
+  /** Without them everything is read. */
+  bounds?: HistoryBounds | undefined
+}
+
+/** How much may be read, whether it is wanted or not. A page of entries and a record are always read. */
+export interface HistoryBounds {
+  withinMs: number
+  records: number
+  /** Of entries, as they are stored. */
+  bytes: number
 }
 
 /** A record, and the cursor of what comes behind it. */
@@ -21,30 +31,49 @@ interface PlacedRecord {
   cursor: string
 }
 
+/** The last thing that is yielded where bounds were reached before the end. */
+interface EarlyStop {
+  record?: undefined
+  cursor: string
+  /** What is newer was read, Unix milliseconds. */
+  stoppedAtMs: number
+}
+
 /** How many entries Redis looks at in one go: a few milliseconds. */
 const PAGE = 1_000
+/** Beyond it a reply ends with fewer entries. */
+const PAGE_BYTES = 2 * 1_048_576
 
 /**
- * Returns the entries of a page that have one of the names, and the id where the next page begins. ARGV: newest id, oldest id, number of
- * entries, names.
+ * Returns the entries of a page that have one of the names, the id where the next page begins, and the bytes that were looked at. ARGV:
+ * newest id, oldest id, number of entries, bytes, names.
  */
 const FIND = `
 local rows = redis.call('XREVRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])
-local found = {}
-for _, row in ipairs(rows) do
+local found, foundBytes, bytes = {}, 0, 0
+local last = #rows == tonumber(ARGV[3]) and rows[#rows][1] or ''
+for at, row in ipairs(rows) do
   local payload = ''
   for i = 1, #row[2], 2 do if row[2][i] == 'z' then payload = row[2][i + 1] end end
   local high, low = string.byte(payload, 2, 3)
   local names = low and string.sub(payload, 4, 3 + 4 * (high * 256 + low)) or ''
-  local isWanted = #ARGV == 3
-  for i = 4, #ARGV do
+  local isWanted = #ARGV == 4
+  for i = 5, #ARGV do
     local at = string.find(names, ARGV[i], 1, true)
     while at and at % 4 ~= 1 do at = string.find(names, ARGV[i], at + 1, true) end
     if at then isWanted = true end
   end
-  if isWanted then found[#found + 1] = row end
+  bytes = bytes + #payload
+  if isWanted then
+    found[#found + 1] = row
+    foundBytes = foundBytes + #payload
+  end
+  if foundBytes > tonumber(ARGV[4]) and at < #rows then
+    last = row[1]
+    break
+  end
 end
-return { #rows == tonumber(ARGV[3]) and rows[#rows][1] or '', found }
+return { last, bytes, found }
 `
 
 /** The records of the query, the newest first; a record that a repeated script has written twice comes once. */
@@ -53,31 +82,67 @@ export async function* readHistory(
   keys: Keys,
   query: HistoryQuery = {},
 ): AsyncGenerator<HistoryRecord> {
-  for await (const { record } of readHistoryPage(redis, keys, query)) yield record
+  for await (const { record } of readHistoryPage(redis, keys, query)) if (record) yield record
 }
 
-/** The same, each record with its place, so that a later query can go on behind it. */
+/** The same, each record with its place, so that a later query can go on behind it. With bounds the last one may be an early stop. */
 export async function* readHistoryPage(
   redis: Redis,
   keys: Keys,
   query: HistoryQuery,
-): AsyncGenerator<PlacedRecord> {
+): AsyncGenerator<PlacedRecord | EarlyStop> {
   const places = placesOf(query.cursor)
+  const spent = { records: 0, bytes: 0 }
+  const { withinMs, records, bytes } = query.bounds ?? UNBOUNDED
+  const endMs = performance.now() + withinMs
   const streams = [keys.history, keys.suppressed].map((key, i) =>
-    recordsOf(redis, key, query, places[i] ?? ''),
+    recordsOf(redis, key, query, places[i] ?? '', spent),
   )
   const next = await Promise.all(streams.map((it) => it.next()))
   for (;;) {
-    let newest: number | undefined
-    for (const [i, { value }] of next.entries())
-      if (value && (newest === undefined || value.record.atMs > (next[newest]?.value?.record.atMs ?? 0)))
-        newest = i
-    const found = newest === undefined ? undefined : next[newest]?.value
-    if (newest === undefined || !found) return
-    places[newest] = found.place
-    yield { record: found.record, cursor: places.join('~') }
-    next[newest] = (await streams[newest]?.next()) as (typeof next)[number]
+    const first = firstOf(next.map(({ value }) => value || undefined))
+    const found = first === undefined ? undefined : next[first]?.value
+    if (first === undefined || !found) return
+    places[first] = found.place
+    const cursor = places.join('~')
+    if (found.record) {
+      spent.records++
+      yield { record: found.record, cursor }
+    }
+    if (performance.now() > endMs || spent.records >= records || spent.bytes > bytes) {
+      const stoppedAtMs = Math.max(...next.flatMap(({ value }) => (value ? [timeOf(value)] : [])))
+      return yield { cursor, stoppedAtMs }
+    }
+    next[first] = (await streams[first]?.next()) as (typeof next)[number]
   }
+}
+
+const UNBOUNDED: HistoryBounds = {
+  withinMs: Number.POSITIVE_INFINITY,
+  records: Number.POSITIVE_INFINITY,
+  bytes: Number.POSITIVE_INFINITY,
+}
+
+/** A record of one stream, or, without one, that everything before a place was read. */
+interface Step {
+  record?: HistoryRecord
+  place: string
+}
+
+/** The index of the step that comes first: one without a record waits for nothing, else the newest one. */
+function firstOf(steps: readonly (Step | undefined)[]): number | undefined {
+  let first: number | undefined
+  for (const [i, step] of steps.entries()) {
+    if (!step) continue
+    if (!step.record) return i
+    const best = first === undefined ? undefined : steps[first]?.record
+    if (!best || step.record.atMs > best.atMs) first = i
+  }
+  return first
+}
+
+function timeOf({ record, place }: Step): number {
+  return record?.atMs ?? Number.parseInt(place, 10)
 }
 
 const CURSOR = /^(\d{1,16}-\d{1,16}\.\d{1,9})?~(\d{1,16}-\d{1,16}\.\d{1,9})?$/
@@ -101,13 +166,15 @@ async function* recordsOf(
   key: string,
   { names = [], sinceMs = 0, untilMs = Number.POSITIVE_INFINITY, signal }: HistoryQuery,
   behind: string,
-): AsyncGenerator<{ record: HistoryRecord; place: string }> {
+  spent: { bytes: number },
+): AsyncGenerator<Step> {
   const oldest = String(Math.max(0, Math.floor(sinceMs)))
   const [lastEntry = '', lastIndex = '-1'] = behind.split('.')
   const newest = Number.isFinite(untilMs) ? String(Math.floor(untilMs) + MARGIN_MS) : '+'
   for (let from = lastEntry || newest; from !== ''; ) {
     signal?.throwIfAborted()
-    const [last, rows] = await page(redis, key, from, oldest, names)
+    const { last, bytes, rows } = await page(redis, key, from, oldest, names)
+    spent.bytes += bytes
     for (const [id, fields] of rows)
       for (const [index, record] of recordsIn(fields).entries()) {
         if (id === lastEntry && index <= Number(lastIndex)) continue
@@ -115,6 +182,8 @@ async function* recordsOf(
         if (isWithin && (names.length === 0 || isAbout(record, names)))
           yield { record, place: `${id}.${index}` }
       }
+    // A later query goes on behind all records of the entry.
+    if (last !== '') yield { place: `${last}.999999999` }
     from = last === '' ? '' : `(${last}`
   }
 }
@@ -125,11 +194,11 @@ async function page(
   from: string,
   oldest: string,
   names: readonly Buffer[],
-): Promise<[last: string, rows: [id: string, fields: Buffer[]][]]> {
-  const args = [from, oldest, PAGE, ...names]
+): Promise<{ last: string; bytes: number; rows: (readonly [id: string, fields: Buffer[]])[] }> {
+  const args = [from, oldest, PAGE, PAGE_BYTES, ...names]
   const reply = await redis.callBuffer('EVAL', [FIND, 1, key, ...args])
-  const [last, rows] = reply as [Buffer, [Buffer, Buffer[]][]]
-  return [last.toString(), rows.map(([id, fields]) => [id.toString(), fields])]
+  const [last, bytes, rows] = reply as [Buffer, number, [Buffer, Buffer[]][]]
+  return { last: last.toString(), bytes, rows: rows.map(([id, fields]) => [id.toString(), fields] as const) }
 }
 
 /** The records of one entry that count, the newest first. Those of lanes in its field `x` were acknowledged by nobody, or before. */

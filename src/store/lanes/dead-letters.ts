@@ -59,12 +59,25 @@ export async function* deadLettersByAge(
   for await (const rows of pagesByAge(redis, keys)) yield* chosen(rows, filter)
 }
 
+/** The same, page by page, from behind an id on: also pages of which none is chosen, so that a reader can stop. */
+export async function* deadLetterPages(
+  redis: Redis,
+  keys: Keys,
+  filter: DeadLetterFilter,
+  behind?: string,
+): AsyncGenerator<{ letters: Iterable<StoredDeadLetter>; read: number; last: string }> {
+  for await (const rows of pagesByAge(redis, keys, behind)) {
+    const last = rows.at(-1)?.[0].toString()
+    if (last !== undefined) yield { letters: chosen(rows, filter), read: rows.length, last }
+  }
+}
+
 type Rows = Awaited<ReturnType<Redis['xrangeBuffer']>>
 
-async function* pagesByAge(redis: Redis, keys: Keys): AsyncGenerator<Rows> {
+async function* pagesByAge(redis: Redis, keys: Keys, behind?: string): AsyncGenerator<Rows> {
   const [newest] = await redis.xrevrange(keys.deadLetters, '+', '-', 'COUNT', 1)
   if (!newest) return
-  let start = '-'
+  let start = behind === undefined ? '-' : `(${behind}`
   for (;;) {
     const rows = await redis.xrangeBuffer(keys.deadLetters, start, newest[0], 'COUNT', LARGE_PAGE)
     yield rows

@@ -11,7 +11,9 @@ import type { Logger } from '../../../src/observe/log.ts'
 import { createMetrics } from '../../../src/observe/metrics.ts'
 import { type AccessSettings, type Asking, createAccess } from '../../../src/observe/server/access.ts'
 import { startServer } from '../../../src/observe/server/http.ts'
+import { createRefusalLog } from '../../../src/observe/server/refusals.ts'
 import { createSite } from '../../../src/observe/server/site.ts'
+import { REFUSAL_REASONS } from '../../../src/observe/server-metrics.ts'
 import { commandsIn } from '../../docs/shell.ts'
 import { waitFor } from '../../wait-for.ts'
 import { type ApiBed, bearer, startApiBed, TOKENS, WITH_TOKENS } from './bed.ts'
@@ -97,7 +99,11 @@ describe('without tokens and proxy', () => {
 
 describe('with tokens', () => {
   test.each<[string, Partial<Asking>, string | number]>([
-    ['the token decides, wherever it comes from', { peer: '10.1.2.3', headers: bearer(TOKEN) }, 'ci read'],
+    [
+      'the token decides, wherever it comes from',
+      { peer: '10.1.2.3', headers: bearer(TOKEN) },
+      'token:ci read',
+    ],
     ['this machine needs one, too', {}, 401],
     ['another one is refused', { headers: bearer('another-token-of-some-length') }, 401],
     ['a part of it is refused', { headers: bearer(TOKEN.slice(0, -1)) }, 401],
@@ -119,30 +125,36 @@ describe('with tokens', () => {
   test('a host that is not named is refused where hosts are named', () => {
     const settings = { ...WITH_TOKEN, hosts: ['herald.test'] }
     expect(asked(settings, { headers: { ...bearer(TOKEN), host: 'other.test' } })).toBe(403)
-    expect(asked(settings, { headers: { ...bearer(TOKEN), host: 'herald.test' } })).toBe('ci read')
+    expect(asked(settings, { headers: { ...bearer(TOKEN), host: 'herald.test' } })).toBe('token:ci read')
   })
 })
 
 describe('with a proxy', () => {
   test.each<[string, Partial<Asking>, string | number]>([
-    ['its users may read', { peer: '10.1.2.3', headers: { 'x-user': 'alice' } }, 'alice read'],
+    ['its users may read', { peer: '10.1.2.3', headers: { 'x-user': 'alice' } }, 'user:alice read'],
     [
       'its groups may act',
       { peer: '::ffff:10.1.2.3', headers: { 'x-user': 'alice', 'x-groups': 'dev, sre' } },
-      'alice act',
+      'user:alice act',
     ],
-    ['by IPv6, too', { peer: 'fd00::7', headers: { 'x-user': 'alice' } }, 'alice read'],
+    ['by IPv6, too', { peer: 'fd00::7', headers: { 'x-user': 'alice' } }, 'user:alice read'],
     [
       'from elsewhere its headers count for nothing',
       { peer: '11.1.2.3', headers: { 'x-user': 'alice' } },
       401,
     ],
     ['nor from this machine', { headers: { host: 'localhost', 'x-user': 'alice' } }, 401],
+    [
+      'a user with the name of a token is another actor',
+      { peer: '10.1.2.3', headers: { 'x-user': 'token:ci' } },
+      'user:token:ci read',
+    ],
+    ['a name that is too long is refused', { peer: '10.1.2.3', headers: { 'x-user': 'a'.repeat(196) } }, 401],
     ['a request without a user is refused', { peer: '10.1.2.3' }, 401],
     [
       'a group that only contains the name may not act',
       { peer: '10.1.2.3', headers: { 'x-user': 'a', 'x-groups': 'not-sre' } },
-      'a read',
+      'user:a read',
     ],
   ])('%s', (_, how, expected) => {
     expect(asked(PROXY, how)).toBe(expected)
@@ -252,13 +264,65 @@ describe('a server with tokens', () => {
     expect(logged).toContainEqual(
       expect.objectContaining({
         audit: true,
-        who: 'actor',
+        who: 'token:actor',
         operation: 'retryDeadLetters',
         body: { sink: 'slow' },
       }),
     )
     for (const token of Object.values(TOKENS)) expect(JSON.stringify(logged)).not.toContain(token)
   })
+})
+
+test('refused requests are counted by reason, and logged once in a minute, without what was refused', async () => {
+  const reasons = async (): Promise<Record<string, number>> => {
+    const text = (await bed.ask('/metrics')).body as string
+    const rows = text.matchAll(/^kubeherald_requests_refused_total\{reason="([\w-]+)"\} (\d+)$/gm)
+    return Object.fromEntries([...rows].map(([, reason, count]) => [reason, Number(count)]))
+  }
+  const before = await reasons()
+  expect(Object.keys(before).toSorted()).toEqual([...REFUSAL_REASONS].toSorted())
+  const secret = 'never-a-token-0123456789'
+  const overview = (headers: object) => bed.ask('/api/v1/overview', { headers: { ...headers } })
+  for (let i = 0; i < 3; i++) await overview(bearer(secret))
+  await overview({})
+  await overview({ ...bearer(TOKENS.reader), origin: 'https://evil.example.com' })
+  await bed.ask(`/api/v1/overview?token=${secret}`)
+  await bed.ask('/api/v1/overview', SHOP)
+  await bed.ask('/api/v1/dead-letters/retry', asJson(TOKENS.reader, NOTHING))
+  const after = await reasons()
+  const more = Object.entries(after).map(([reason, count]) => [reason, count - (before[reason] ?? 0)])
+  expect(Object.fromEntries(more)).toEqual({
+    ...{ 'no-token': 1, 'wrong-token': 3, origin: 1, 'token-in-url': 1, namespaces: 1, role: 1 },
+    ...{ host: 0, 'not-local': 0 },
+  })
+  const lines = logged.filter(
+    (it) => 'reason' in it && REFUSAL_REASONS.some((reason) => reason === it.reason),
+  )
+  const perReason = Map.groupBy(lines, (it) => ('reason' in it ? it.reason : ''))
+  expect(perReason.get('wrong-token')).toHaveLength(1)
+  expect(perReason.get('role')).toMatchObject([{ who: expect.stringContaining('reader'), peer: '127.0.0.1' }])
+  expect([...perReason.values()].every((it) => it.length === 1)).toBe(true)
+  expect(JSON.stringify(logged)).not.toContain(secret)
+})
+
+test('the next line about refused requests comes after a minute, with how many there were', () => {
+  const lines: object[] = []
+  const note = (fields: object) => void lines.push(fields)
+  let nowMs = 0
+  const refused = createRefusalLog(
+    () => {},
+    { debug: note, info: note, warn: note, error: note },
+    () => nowMs,
+  )
+  const about = { reason: 'host', method: 'GET', path: '/', peer: '10.1.2.3', host: 'evil.test' } as const
+  for (const ms of [0, 1, 59_999, 60_000]) {
+    nowMs = ms
+    refused(about)
+  }
+  expect(lines).toMatchObject([
+    { reason: 'host', host: 'evil.test', requests: 1 },
+    { reason: 'host', requests: 3 },
+  ])
 })
 
 describe('a token for one namespace', () => {
@@ -354,8 +418,8 @@ test('a caller who asks much does not keep others from it', async () => {
     },
   } as unknown as Handlers
   const tokens = ['greedy', 'other'].map((name) => ({ name, role: 'read' as const, token: name.repeat(5) }))
-  const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
-  const site = createSite({ access: () => createAccess({ tokens }), api })
+  const api = createApi({ ready: async () => {}, handlers, stream: async () => {}, audit: () => {}, log })
+  const site = createSite({ access: () => createAccess({ tokens }), api, onRefused() {} })
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
     vitals: () => STARTING,
@@ -366,8 +430,8 @@ test('a caller who asks much does not keep others from it', async () => {
   const all = Array.from({ length: 10 }, () => ask('greedy'))
   await waitFor(() => running.length === 2, { what: 'the first requests' })
   all.push(ask('other'))
-  await waitFor(() => running.includes('other'), { what: 'the request of another caller' })
-  expect(running).toEqual(['greedy', 'greedy', 'other'])
+  await waitFor(() => running.includes('token:other'), { what: 'the request of another caller' })
+  expect(running).toEqual(['token:greedy', 'token:greedy', 'token:other'])
   pending.reject(new Error('over'))
   expect(new Set(await Promise.all(all))).toEqual(new Set([500]))
   await server.close()
@@ -382,8 +446,8 @@ test('a caller has 64 requests at the same time, and probes do not wait for them
       return pending.promise
     },
   } as unknown as Handlers
-  const api = createApi({ handlers, stream: async () => {}, audit: () => {}, log })
-  const site = createSite({ access: () => createAccess({}), api })
+  const api = createApi({ ready: async () => {}, handlers, stream: async () => {}, audit: () => {}, log })
+  const site = createSite({ access: () => createAccess({}), api, onRefused() {} })
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
     vitals: () => STARTING,

@@ -132,7 +132,10 @@ test('a stream of a token ends when the token gets other rights', async () => {
   const accessOf = (of: NonNullable<AccessSettings['tokens']>[number]) => createAccess({ tokens: [of] })
   let access = accessOf(token)
   const calls: ApiCall[] = []
-  const site = createSite({ access: () => access, api: async (call) => void calls.push(call) })
+  const site = createSite({
+    ...{ access: () => access, onRefused() {} },
+    api: async (call) => void calls.push(call),
+  })
   const headers = { host: 'herald.test', ...bearer(TOKENS.reader) }
   const request = { method: 'GET', url: '/api/v1/stream', headers, socket: { remoteAddress: '10.1.2.3' } }
   await site(request as never, {} as never)

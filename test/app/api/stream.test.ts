@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createStreams, MOST_CLIENTS_OF_ONE } from '../../../src/app/api/stream.ts'
 import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import type { ApiCall } from '../../../src/observe/server/site.ts'
@@ -135,10 +135,13 @@ class Unread extends EventEmitter {
   destroyed = false
   headersSent = false
   text = ''
+  /** Whether what is written is unread. */
+  isCounting = false
   writeHead() {}
   flushHeaders() {}
   write(chunk: Buffer | string) {
     this.text += chunk
+    if (this.isCounting) this.writableLength += chunk.length
   }
   destroy() {
     this.destroyed = true
@@ -146,17 +149,27 @@ class Unread extends EventEmitter {
   }
 }
 
-test('a client that does not read loses records, and a gap has their number; others lose none', async () => {
-  const streams = createStreams({ redis: () => redis, keys: bed.keys })
+/** Streams of their own, and clients of them whose sockets the test has in hand. */
+function openStreams() {
+  const streams = createStreams({ redis: () => redis, ready: async () => {}, keys: bed.keys })
   onTestFinished(() => streams.close())
-  const join = async () => {
-    const response = new Unread()
-    const call = { request: { headers: {}, method: 'GET' }, response, query: new URLSearchParams() }
-    const caller = { name: 'a', role: 'read' }
-    await streams.serve({ ...call, caller, isStillAllowed: () => true } as unknown as ApiCall)
-    return response
+  return {
+    join({ last = '', unread = 0, caller = 'a', isStillAllowed = (): boolean => true } = {}) {
+      const response = new Unread()
+      response.writableLength = unread
+      const call = { request: { headers: { 'last-event-id': last }, method: 'GET' }, response }
+      const query = new URLSearchParams()
+      const of = { caller: { name: caller, role: 'read' }, isStillAllowed }
+      return { response, served: streams.serve({ ...call, query, ...of } as unknown as ApiCall) }
+    },
   }
-  const [slow, other] = [await join(), await join()]
+}
+
+test('a client that does not read loses records, and a gap has their number; others lose none', async () => {
+  const streams = openStreams()
+  const [slow, other] = [streams.join(), streams.join()].map(({ response }) => response)
+  if (!slow || !other) throw new Error('no clients')
+  await waitFor(() => other.text.includes('retry: '), { what: 'the streams' })
   slow.writableLength = 300_000
   await append('one', 'two')
   await append('three')
@@ -167,6 +180,70 @@ test('a client that does not read loses records, and a gap has their number; oth
   await waitFor(() => slow.text.includes('after'), { what: 'what came later' })
   expect(slow.text).toContain('event: gap\ndata: {"why":"slow","skipped":3}\n\nevent: record\n')
   expect(other.text).not.toContain('gap')
+})
+
+const ALL = '0-0.0~0-0.0'
+
+test('clients that do not read what they missed keep no other from it', async () => {
+  const streams = openStreams()
+  await append('missed-by-three')
+  const slow = Array.from({ length: 3 }, () => streams.join({ last: ALL, unread: 300_000 }).response)
+  const other = streams.join({ last: ALL }).response
+  await waitFor(() => other.text.includes('missed-by-three'), { what: 'the resume' })
+  expect(slow.map(({ text }) => text)).toEqual(['', '', ''])
+  const [first] = slow
+  if (!first) throw new Error('no client')
+  first.writableLength = 0
+  first.emit('drain')
+  await waitFor(() => first.text.includes('missed-by-three'), { what: 'the resume of one that reads again' })
+})
+
+test('what is missed is sent in portions that a client has read, each record once', async () => {
+  const streams = openStreams()
+  const names = Array.from({ length: 2_000 }, (_, i) => `many-${i}`)
+  await append(...names.toReversed())
+  const { response } = streams.join({ last: ALL })
+  response.isCounting = true
+  const sentOf = () => response.text.match(/(?<="name":")many-\d+/g) ?? []
+  let longest = 0
+  await waitFor(
+    () => {
+      longest = Math.max(longest, response.writableLength)
+      if (response.writableLength > 0) {
+        response.writableLength = 0
+        response.emit('drain')
+      }
+      return sentOf().length >= names.length
+    },
+    { what: 'all records' },
+  )
+  expect(new Set(sentOf()).size).toBe(names.length)
+  expect(sentOf()).toHaveLength(names.length)
+  expect(longest).toBeLessThan(400_000)
+})
+
+test('a client that reads nothing of what it missed is cut off as others are', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { response } = openStreams().join({ last: ALL, unread: 300_000 })
+  await waitFor(() => response.listenerCount('drain') > 0, { what: 'the resume' })
+  vi.advanceTimersByTime(29_000)
+  expect(response.destroyed).toBe(false)
+  response.writableLength = 299_000
+  vi.advanceTimersByTime(31_000)
+  expect(response.destroyed).toBe(false)
+  vi.advanceTimersByTime(31_000)
+  expect(response.destroyed).toBe(true)
+})
+
+test('what is missed is not sent to a token that has lost its rights', async () => {
+  for (let i = 0; i < 60; i++) await append(`before-${i}`)
+  await append('the-last-one')
+  const { response, served } = openStreams().join({ last: ALL, isStillAllowed: () => response.text === '' })
+  await served
+  expect(response.text).toContain('event: record')
+  expect(response.text).not.toContain('the-last-one')
+  expect(response.destroyed).toBe(true)
 })
 
 test('there is a bound for the streams of one caller, and for all', { timeout: 30_000 }, async () => {

@@ -11,6 +11,7 @@ const FIRST_TOKEN = 'xapp-1-A0000000001-1111111111-fakeapptoken'
 const ACK_MS = 3_000
 const MOST_CONNECTIONS = 10
 const MOST_ANSWERS = 5
+const ANSWER_MS = 30 * 60_000
 
 /** A click as a user makes it: the button by its label. */
 export interface Click {
@@ -21,6 +22,8 @@ export interface Click {
   forged?: object
   /** Replaces the value of the button. */
   value?: string
+  /** How long ago it was, for one that Slack delivers late; undefined: now. */
+  agoMs?: number
 }
 
 /** What only the user who clicked sees. */
@@ -111,7 +114,7 @@ export function createSocketMode({ origin }: SocketModeParts) {
     async click(message: Posted, label: string, click: Click = {}): Promise<void> {
       const payload = payloadOf(message, label, click, (user) => {
         const path = `/actions/${APP_ID}/${randomUUID()}/fake`
-        responses.set(path, { user, left: MOST_ANSWERS })
+        responses.set(path, { user, left: (click.agoMs ?? 0) > ANSWER_MS ? 0 : MOST_ANSWERS })
         return origin() + path
       })
       const it = sockets.shift()
@@ -155,11 +158,18 @@ export function createSocketMode({ origin }: SocketModeParts) {
       )
     },
 
+    /** chat.postEphemeral */
+    answer({ user, text }: Record<string, any>): Answered {
+      if (typeof user !== 'string' || typeof text !== 'string' || text === '') return { error: 'no_text' }
+      api.answers.push({ user, text })
+      return { message_ts: '1.1' }
+    },
+
     /** An answer to a click's response_url; undefined if that is none. */
     respond(path: string, args: Record<string, any>): { status: number; text: string } | undefined {
       if (!path.startsWith('/actions/')) return undefined
       const it = responses.get(path)
-      if (!it || it.left-- === 0) return { status: 404, text: 'expired_url' }
+      if (!it || it.left-- <= 0) return { status: 404, text: 'expired_url' }
       const { response_type, replace_original, text } = args
       if (typeof text !== 'string' || text === '') return { status: 400, text: 'no_text' }
       if (response_type !== 'ephemeral' || replace_original !== false)
@@ -192,7 +202,7 @@ function payloadOf(
   click: Click,
   responseUrl: (user: string) => string,
 ): object {
-  const { user = 'U0000000001', username = 'alice', team = TEAM_ID, value, forged } = click
+  const { user = 'U0000000001', username = 'alice', team = TEAM_ID, value, forged, agoMs = 0 } = click
   const block: Json = message.attachments[0].blocks.find((it: Json) => it.type === 'actions')
   const button: Json = block?.elements.find((it: Json) => it.text.text === label)
   if (!button) throw new Error(`there is no button ${label}`)
@@ -241,7 +251,7 @@ function payloadOf(
         text: { ...button.text, emoji: true },
         ...(button.url === undefined ? { value: value ?? button.value } : { url: button.url }),
         type: 'button',
-        action_ts: '1760000000.000001',
+        ...(Number.isNaN(agoMs) ? {} : { action_ts: ((Date.now() - agoMs) / 1_000).toFixed(6) }),
       },
     ],
     ...forged,

@@ -119,7 +119,7 @@ test('a click silences the rule for the object, is answered in the thread and sh
     {
       target: { rule: 'all', kind: 'ConfigMap', namespace: 'default', name: 'web-1', isRegarded: false },
       forMs: 3_600_000,
-      by: `alice (Slack ${ALICE})`,
+      by: `slack:${ALICE} (alice)`,
     },
   ])
   const [reply] = it.fake.repliesTo(it.posted.ts)
@@ -129,7 +129,8 @@ test('a click silences the rule for the object, is answered in the thread and sh
   expect(buttonsIn(it.posted)).toContain('Silence 8 h')
   expect(it.audits()).toMatchObject([
     {
-      who: ALICE,
+      who: `slack:${ALICE}`,
+      name: 'alice',
       operation: 'silence',
       params: { rule: 'all', name: 'web-1' },
       ts: it.posted.ts,
@@ -183,6 +184,9 @@ test.each<[what: string, click: object, parts?: object]>([
   ['a rule that is not there', { value: valueWith({ r: 'elsewhere' }) }],
   ['another cluster', { value: valueWith({ c: 'prod' }) }],
   ['another sink', { value: valueWith({ s: 'another' }) }],
+  ['one that Slack delivers six minutes later', { agoMs: 360_000 }],
+  ['one that Slack delivers hours later', { agoMs: 3 * 3_600_000 }],
+  ['one without a time', { agoMs: Number.NaN }],
 ])('a click is refused, audited and answered for its user alone: %s', async (_, click, parts = {}) => {
   await using it = await startButtons(parts)
   await it.fake.clicks.click(it.posted, 'Silence 1 h', click)
@@ -200,6 +204,15 @@ function valueWith(parts: object): string {
     ...parts,
   })
 }
+
+test('a click that comes late says so, and one that comes after minutes is done', async () => {
+  await using it = await startButtons()
+  await it.fake.clicks.click(it.posted, 'Silence 1 h', { agoMs: 3 * 3_600_000 })
+  await waitFor(() => it.fake.clicks.answers.length === 1, { what: 'the answer' })
+  expect(it.fake.clicks.answers[0]).toMatchObject({ user: ALICE, text: expect.stringContaining('180 min') })
+  await it.fake.clicks.click(it.posted, 'Silence 1 h', { agoMs: 240_000 })
+  await waitFor(() => it.asked.length === 1, { what: 'the silence' })
+})
 
 test('anyone of the workspace may click where the configuration allows it', async () => {
   await using it = await startButtons({ options: { users: undefined, anyone: true, channels: ['#sh*'] } })

@@ -61,7 +61,11 @@ export const DeadLetterChoice = z
   .union([
     z.strictObject({ ids: z.array(Id).min(1).max(500) }),
     z
-      .strictObject({ ...choice, all: z.literal(true).optional() })
+      .strictObject({
+        ...choice,
+        all: z.literal(true).optional(),
+        cursor: Id.optional().meta({ description: '`next` of the answer before.' }),
+      })
       .refine(
         (it) => it.all === true || it.sink !== undefined || it.reason !== undefined || it.rule !== undefined,
         {
@@ -79,7 +83,10 @@ export const DeadLettersDone = z
   .strictObject({
     done: Count,
     failed: z.array(z.strictObject({ id: z.string(), detail: z.string() })),
-    left: z.boolean().meta({ description: 'True: more are chosen; send the same request again.' }),
+    left: z.boolean().meta({
+      description: 'True: there are more to look at; send the same request with `next` as `cursor`.',
+    }),
+    next: Id.optional().meta({ description: 'The `cursor` of the next request; absent if nothing is left.' }),
   })
   .meta({ id: 'DeadLettersDone' })
 export type DeadLettersDone = z.output<typeof DeadLettersDone>

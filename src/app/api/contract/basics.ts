@@ -32,6 +32,12 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
+/** Of a page of the history that ended before it was full. */
+export const StoppedAt = Ms.optional().meta({
+  description:
+    'The page ended early, since it had read for long: it has what is newer than this, and `next` goes on. Absent: it did not.',
+})
+
 /** A list without pages. */
 export function allOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({ items: z.array(item) })
@@ -55,7 +61,9 @@ export type Role = z.output<typeof Role>
 
 export const Access = z
   .strictObject({
-    name: z.string().meta({ description: 'The token or the user of the proxy; `local` without either.' }),
+    name: z
+      .string()
+      .meta({ description: '`token:NAME`, or `user:NAME` of the proxy; `local` without either.' }),
     role: Role,
     namespaces: z
       .array(z.string())

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Count, listOf, Ms, PageQuery } from './basics.ts'
+import { Count, listOf, Ms, PageQuery, StoppedAt } from './basics.ts'
 
 export const ChangeType = z.enum(['ADDED', 'MODIFIED', 'DELETED'])
 
@@ -66,7 +66,7 @@ export const HistoryRecord = z
   })
   .meta({ id: 'HistoryRecord', description: 'What became of a delivery, or of a suppressed event.' })
 export type HistoryRecord = z.output<typeof HistoryRecord>
-export const History = listOf(HistoryRecord).meta({ id: 'History' })
+export const History = listOf(HistoryRecord).extend({ stoppedAtMs: StoppedAt }).meta({ id: 'History' })
 export type History = z.output<typeof History>
 
 const Name = z.string().min(1).max(253)

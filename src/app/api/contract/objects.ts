@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Count, listOf, Ms } from './basics.ts'
+import { Count, listOf, Ms, StoppedAt } from './basics.ts'
 import { Attempt, ChangeType, EventSummary, Notice } from './history.ts'
 
 export const ObjectsQuery = z.strictObject({
@@ -70,6 +70,7 @@ export const Story = listOf(StoryItem)
   .extend({
     isComplete: z.boolean().meta({ description: 'False: more deliveries wait than were read.' }),
     historyFromMs: Ms.optional(),
+    stoppedAtMs: StoppedAt,
   })
   .meta({ id: 'Story' })
 export type Story = z.output<typeof Story>
@@ -167,7 +168,9 @@ export const EventStory = z
     rules: z.array(ExplainedRule).optional(),
     rulesMissing: z.string().optional().meta({ description: 'Why there are no rules.' }),
     sinks: z.array(SinkLine),
-    isComplete: z.boolean().meta({ description: 'False: more deliveries wait than were read.' }),
+    isComplete: z
+      .boolean()
+      .meta({ description: 'False: more deliveries wait, or the history has more, than was read.' }),
   })
   .meta({ id: 'EventStory', description: 'What became of an event, and why.' })
 export type EventStory = z.output<typeof EventStory>

@@ -35,7 +35,9 @@ function Known({ story }: { story: EventStory }) {
           <OtherSinks story={story} />
         </ul>
         {!isComplete && (
-          <p class="note">More deliveries wait than were looked at: one of this event may be among them.</p>
+          <p class="note">
+            There are more deliveries and records than were looked at: some of this event may be among them.
+          </p>
         )}
       </section>
       <div class="side">

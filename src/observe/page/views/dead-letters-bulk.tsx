@@ -26,12 +26,15 @@ export function BulkDialog({ asked, onClose }: { asked: Asked; onClose: () => vo
     isGoing.current = true
     setDone(0)
     try {
+      let cursor: string | undefined
       for (let left = true; left && !isStopped.current; ) {
-        const answer = await send<DeadLettersDone>('POST', `/dead-letters/${asked.action}`, asked.choice)
+        const choice = { ...asked.choice, ...(cursor !== undefined && { cursor }) }
+        const answer = await send<DeadLettersDone>('POST', `/dead-letters/${asked.action}`, choice)
         all += answer?.done ?? 0
         failed.push(...(answer?.failed ?? []))
-        // Those that failed stay, and would be tried for ever.
-        left = answer?.left === true && answer.done > 0
+        // Those that failed stay: the next request goes on behind them.
+        cursor = answer?.next
+        left = answer?.left === true && cursor !== undefined
         setDone(all)
       }
       const verb = isDrop ? 'dropped' : 'enqueued again'

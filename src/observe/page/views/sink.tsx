@@ -11,7 +11,7 @@ import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count, inOneLine, rate } from '../shown.ts'
+import { count, exact, inOneLine, rate } from '../shown.ts'
 import { Health, useSinks, WhyFailing } from './sinks.tsx'
 
 const LANES_MS = 4_000
@@ -160,9 +160,11 @@ function Newest({ name }: { name: string }) {
         Newest deliveries <Link href={withQuery('/live', { sink: name })}>follow live</Link>
       </h2>
       <Loaded from={history}>
-        {({ items }) =>
+        {({ items, stoppedAtMs }) =>
           items.length === 0 ? (
-            <p class="note">The history has none of this sink.</p>
+            <p class="note">
+              The history has none of this sink{stoppedAtMs !== undefined && ` since ${exact(stoppedAtMs)}`}.
+            </p>
           ) : (
             <ul class="records">
               {items.map((it) => (

@@ -29,7 +29,7 @@ export function StoryView(params: { kind: string; namespace: string; name: strin
       </Heading>
       <Loaded from={story}>
         {(it) =>
-          it.items.length === 0 ? (
+          it.items.length === 0 && it.next === undefined ? (
             <Nothing wanted={title} />
           ) : (
             <Rows story={it} path={`/objects/${objectPath(of)}/events`} />
@@ -47,15 +47,15 @@ function Nothing({ wanted }: { wanted: string }) {
 
 function Rows({ story, path }: { story: Story; path: string }) {
   const [older, setOlder] = useState<StoryItem[]>([])
-  const [next, setNext] = useState<string | undefined>(undefined)
-  const cursor = older.length > 0 ? next : story.next
+  const [last, setLast] = useState<Story | undefined>(undefined)
+  const { next: cursor, stoppedAtMs } = last ?? story
   const known = new Set(story.items.map((it) => it.id))
   const items = [...story.items, ...older.filter((it) => !known.has(it.id))]
   const more = () =>
     getJson<Story>(withQuery(path, { cursor })).then(
       (it) => {
         setOlder([...older, ...it.items])
-        setNext(it.next)
+        setLast(it)
       },
       (error: RequestError) => announce(error.message, true),
     )
@@ -67,9 +67,12 @@ function Rows({ story, path }: { story: Story; path: string }) {
         ))}
       </div>
       {cursor ? (
-        <button type="button" onClick={() => void more()}>
-          Older changes
-        </button>
+        <>
+          {stoppedAtMs !== undefined && <p class="note">Searched back to {exact(stoppedAtMs)}.</p>}
+          <button type="button" onClick={() => void more()}>
+            {items.length === 0 ? 'Search further' : 'Older changes'}
+          </button>
+        </>
       ) : (
         story.historyFromMs !== undefined && (
           <p class="note">The history goes back to {exact(story.historyFromMs)}.</p>

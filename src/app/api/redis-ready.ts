@@ -1,0 +1,43 @@
+import type { Redis } from 'ioredis'
+import { ApiError } from './routes.ts'
+
+const WITHIN_MS = 2_000
+/** Requests that wait at the same time. */
+const MOST_WAITING = 32
+
+/**
+ * Returns a function that waits until Redis is connected, for a moment. It rejects with a 503 if it is not by then, and immediately if many
+ * requests wait already.
+ */
+export function createRedisReady(
+  redis: () => Pick<Redis, 'status' | 'once' | 'off'>,
+  withinMs = WITHIN_MS,
+): () => Promise<void> {
+  let waiting = 0
+  let connected: Promise<boolean> | undefined
+  return async () => {
+    if (redis().status === 'ready') return
+    if (waiting >= MOST_WAITING)
+      throw new ApiError(503, 'Redis is not connected, and many requests wait for it')
+    waiting++
+    connected ??= isConnected(redis(), withinMs).finally(() => {
+      connected = undefined
+    })
+    const isThere = await connected.finally(() => waiting--)
+    if (!isThere) throw new ApiError(503, 'Redis is not connected; /readyz and the log have the reason')
+  }
+}
+
+/** All requests share one listener. */
+function isConnected(redis: Pick<Redis, 'once' | 'off'>, withinMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const ready = () => end(true)
+    const timer = setTimeout(() => end(false), withinMs)
+    const end = (isThere: boolean) => {
+      clearTimeout(timer)
+      redis.off('ready', ready)
+      resolve(isThere)
+    }
+    redis.once('ready', ready)
+  })
+}

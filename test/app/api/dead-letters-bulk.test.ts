@@ -1,0 +1,80 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CHANGES, changeDeadLetters } from '../../../src/app/api/dead-letters.ts'
+import { keysOf } from '../../../src/store/keys.ts'
+import { type RedisServer, startRedis } from '../../servers/redis.ts'
+
+const keys = keysOf('test')
+let server: RedisServer
+let redis: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  redis = new Redis(server.url)
+})
+afterAll(async () => {
+  redis?.disconnect()
+  await server?.[Symbol.asyncDispose]()
+})
+
+/** Nothing of them can be read, so a token with namespaces sees none. */
+async function store(sink: string, count: number): Promise<void> {
+  const fields = [
+    'sink',
+    sink,
+    'lane',
+    `${sink}/n1`,
+    'rule',
+    'all',
+    'reason',
+    'rejected',
+    'detail',
+    '',
+    'z',
+    '?',
+  ]
+  const pipeline = redis.pipeline()
+  for (let i = 0; i < count; i++) pipeline.xadd(keys.deadLetters, '*', ...fields)
+  await pipeline.exec()
+}
+
+/** Sends a request again with `next` until nothing is left; returns its answers. */
+async function drop(choice: object, namespaces?: string[]) {
+  const answers: Awaited<ReturnType<typeof changeDeadLetters>>[] = []
+  for (let cursor: string | undefined; ; ) {
+    const asked = { ...choice, ...(cursor !== undefined && { cursor }) } as { all: true }
+    const answer = await changeDeadLetters({ redis, keys }, asked, CHANGES.drop, { namespaces }, 100)
+    answers.push(answer)
+    expect(answers.length).toBeLessThan(50)
+    if (!answer.left) return answers
+    expect(answer.next).not.toBe(cursor)
+    cursor = answer.next
+  }
+}
+
+test('a request looks at some dead letters only, and the next one goes on behind them', async () => {
+  await store('others', 450)
+  await store('wanted', 3)
+  const [first, ...rest] = await drop({ sink: 'wanted' })
+  expect(first).toMatchObject({ done: 0, left: true })
+  expect(rest.length).toBeGreaterThanOrEqual(4)
+  expect(rest.at(-1)).toEqual({ done: 3, failed: [], left: false })
+})
+
+test('so does one of a token with namespaces, which learns nothing of others', async () => {
+  const answers = await drop({ all: true }, ['shop'])
+  expect(answers.length).toBeGreaterThanOrEqual(5)
+  expect(answers.every(({ done, failed }) => done === 0 && failed.length === 0)).toBe(true)
+  expect(await redis.xlen(keys.deadLetters)).toBe(450)
+})
+
+test('a request changes at most 500', async () => {
+  await store('others', 100)
+  const choice = { all: true } as const
+  const first = await changeDeadLetters({ redis, keys }, choice, CHANGES.drop, {})
+  expect(first).toMatchObject({ done: 500, left: true })
+  expect(await redis.xlen(keys.deadLetters)).toBe(50)
+  expect(await changeDeadLetters({ redis, keys }, choice, CHANGES.drop, {})).toMatchObject({
+    done: 50,
+    left: false,
+  })
+})
