@@ -26,6 +26,7 @@ import { rulesRows } from './row-rules.ts'
 import { slackRow } from './row-slack.ts'
 import { soakRow } from './row-soak.ts'
 import { startRow } from './row-start.ts'
+import { liveViewRow, streamsRow } from './row-streams.ts'
 import { nullSinkRow, slowWebhookRow, unmatchedRow, webhookRow } from './row-throughput.ts'
 import { webhookSinkRow } from './row-webhook-sink.ts'
 
@@ -35,6 +36,8 @@ const ROWS: readonly Row[] = [
   limitsRow,
   journalRow,
   historyRow,
+  liveViewRow,
+  streamsRow,
   webhookRow,
   webhookSinkRow,
   slowWebhookRow,
