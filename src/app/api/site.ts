@@ -32,9 +32,18 @@ export interface OpenSite {
 export function openSite(parts: SiteParts): OpenSite {
   const { keys, config, log } = parts
   let connection: Redis | undefined
+  let connecting: Promise<void> | undefined
   const redis = () => {
     connection ??= parts.openRedis()
     return connection
+  }
+  /** Requests that come meanwhile wait together. */
+  const connected = async () => {
+    if (redis().status === 'ready') return
+    connecting ??= untilReady(redis()).finally(() => {
+      connecting = undefined
+    })
+    await connecting
   }
   const streams = createStreams({ redis, keys })
   const answer = createApi({
@@ -48,7 +57,7 @@ export function openSite(parts: SiteParts): OpenSite {
     serve: createSite({
       access: accessOf(config),
       async api(call) {
-        await connected(redis())
+        await connected()
         return answer(call)
       },
     }),
@@ -62,8 +71,7 @@ export function openSite(parts: SiteParts): OpenSite {
 const CONNECT_MS = 2_000
 
 /** Waits for the connection, for a moment: without it commands fail immediately, and the answer has the reason. */
-async function connected(redis: Redis): Promise<void> {
-  if (redis.status === 'ready') return
+async function untilReady(redis: Redis): Promise<void> {
   await once(redis, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) }).catch(() => {})
 }
 

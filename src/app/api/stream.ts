@@ -5,8 +5,8 @@ import { beginStream, sendData, sendProblem } from '../../observe/server/answer.
 import type { ApiCall } from '../../observe/server/site.ts'
 import { createSemaphore } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
-import { type StreamGap, StreamQuery } from './contract.ts'
-import { asItem, recordFilter } from './history.ts'
+import { StreamQuery } from './contract.ts'
+import { recordFilter } from './history.ts'
 import {
   isBefore,
   isTrimmed,
@@ -20,6 +20,8 @@ import {
 } from './history-tail.ts'
 import { ApiError } from './routes.ts'
 import { visibleRecord } from './scope.ts'
+import { gapText, outgoing, type Portion, portionsOf } from './stream-messages.ts'
+import { WorkClock } from './work-clock.ts'
 
 interface StreamParts {
   redis(): Redis
@@ -29,9 +31,9 @@ interface StreamParts {
 /** Clients of all callers, and of one. */
 const MOST_CLIENTS = 1_000
 export const MOST_CLIENTS_OF_ONE = 250
-/** What a client has not read is kept up to this; beyond it records are left out. */
+/** What clients have not read is kept up to this, of one and of all; beyond it records are left out. */
 const MAX_UNREAD_BYTES = 262_144
-const PORTION_BYTES = 32_768
+const MAX_UNREAD_BYTES_OF_ALL = 32 * 2 ** 20
 /** A client that reads nothing for so long is cut off. */
 const CUT_MS = 30_000
 const COMMENT_MS = 15_000
@@ -71,6 +73,8 @@ export function createStreams({ redis, keys }: StreamParts) {
   let poll: NodeJS.Timeout | undefined
   let comments: NodeJS.Timeout | undefined
   let isClosed = false
+  /** Some clients have records that others do not have yet. */
+  let isSending = false
 
   function schedule(ms: number): void {
     clearTimeout(poll)
@@ -81,17 +85,13 @@ export function createStreams({ redis, keys }: StreamParts) {
     const from = position
     if (!from) return
     try {
-      const { placed, isMore } = await readForward(redis(), keys, from)
-      // All clients left meanwhile.
-      if (position !== from) return
-      const startMs = performance.now()
-      send(from, placed)
-      position = positionAfter(from, placed)
-      const tookMs = performance.now() - startMs
+      const { placed, isMore, tookMs: readMs } = await readForward(redis(), keys, from)
+      const sentMs = await send(from, placed)
+      if (sentMs === undefined) return
       if (isMore && isFarBehind(placed)) await skipToEnd()
       // A thousand clients are written to once a second.
       const restMs = Math.max(isMore ? 1 : POLL_MS, Math.min(clients.size, RETRY_MS))
-      schedule(Math.max(restMs, tookMs / SHARE))
+      schedule(Math.max(restMs, (readMs + sentMs) / SHARE))
     } catch {
       schedule(RETRY_MS)
     }
@@ -104,13 +104,49 @@ export function createStreams({ redis, keys }: StreamParts) {
     for (const client of clients) write(client, gapText({ why: 'behind' }), 0)
   }
 
-  function send(from: Position, placed: readonly Placed[]): void {
+  /**
+   * Sends records to all clients, in slices; clients that join meanwhile get them too. Then the position is behind them. Returns how long the
+   * process worked on it; undefined if all clients left.
+   */
+  async function send(from: Position, placed: readonly Placed[]): Promise<number | undefined> {
+    if (position !== from) return undefined
+    const clock = new WorkClock()
     const made = new Map<string, readonly Portion[]>()
-    for (const client of clients) {
-      const portions = made.get(client.key) ?? portionsOf(from, placed, client.accepts)
-      made.set(client.key, portions)
-      for (const { bytes, count } of portions) write(client, bytes, count)
+    const records = outgoing(from, placed)
+    isSending = true
+    try {
+      for (const client of clients) {
+        const portions = made.get(client.key) ?? portionsOf(records, client.accepts)
+        made.set(client.key, portions)
+        for (const { bytes, count } of portions) write(client, bytes, count)
+        if (!clock.isDue()) continue
+        await clock.pause()
+        if (position !== from) return undefined
+      }
+    } finally {
+      isSending = false
     }
+    position = positionAfter(from, placed)
+    return clock.end()
+  }
+
+  function mostUnread(): number {
+    return Math.min(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ALL / open)
+  }
+
+  /** Writes, unless too much is unread: then the records are counted, and a `gap` before the next one has their number. */
+  function write(client: Client, bytes: Buffer | string, count: number): void {
+    const { response } = client
+    if (response.destroyed) return
+    if (response.writableLength > mostUnread()) {
+      client.skipped += count
+      client.fullMs ??= performance.now()
+      return
+    }
+    if (client.skipped > 0) response.write(gapText({ why: 'slow', skipped: client.skipped }))
+    client.skipped = 0
+    client.fullMs = undefined
+    response.write(bytes)
   }
 
   function comment(): void {
@@ -118,7 +154,8 @@ export function createStreams({ redis, keys }: StreamParts) {
     for (const client of clients) {
       const isStuck = client.fullMs !== undefined && nowMs - client.fullMs > CUT_MS
       if (isStuck || !client.isStillAllowed()) client.response.destroy()
-      else if (position) write(client, `: on\nid: ${writePosition(position)}\n\n`, 0)
+      // The position of all is behind that of clients that have got the records of now.
+      else if (position) write(client, isSending ? ': on\n\n' : `: on\nid: ${writePosition(position)}\n\n`, 0)
     }
   }
 
@@ -158,8 +195,8 @@ export function createStreams({ redis, keys }: StreamParts) {
         clients.add(client)
         return
       }
-      for (const { bytes, count } of portionsOf(at, own, client.accepts)) {
-        await drained(response)
+      for (const { bytes, count } of portionsOf(outgoing(at, own), client.accepts)) {
+        await drained(response, mostUnread() / 2)
         write(client, bytes, count)
       }
       at = positionAfter(at, own)
@@ -226,61 +263,13 @@ function clientOf({ response, caller, isStillAllowed }: ApiCall, query: StreamQu
   }
 }
 
-/** Some events, ready to be sent to all clients that want the same. */
-interface Portion {
-  bytes: Buffer
-  /** Records in it. */
-  count: number
-}
-
-function portionsOf(from: Position, placed: readonly Placed[], accepts: Client['accepts']): Portion[] {
-  const portions: Portion[] = []
-  let [text, count] = ['', 0]
-  let position = from
-  const end = () => {
-    if (count > 0) portions.push({ bytes: Buffer.from(text), count })
-    text = ''
-    count = 0
-  }
-  for (const it of placed) {
-    position = positionAfter(position, [it])
-    const record = accepts(it.record)
-    if (!record) continue
-    // JSON has no line breaks: one line of data.
-    text += `event: record\nid: ${writePosition(position)}\ndata: ${JSON.stringify(asItem(record))}\n\n`
-    count++
-    if (text.length >= PORTION_BYTES) end()
-  }
-  end()
-  return portions
-}
-
-/** Writes, unless too much is unread: then the records are counted, and a `gap` before the next one has their number. */
-function write(client: Client, bytes: Buffer | string, count: number): void {
-  const { response } = client
-  if (response.destroyed) return
-  if (response.writableLength > MAX_UNREAD_BYTES) {
-    client.skipped += count
-    client.fullMs ??= performance.now()
-    return
-  }
-  if (client.skipped > 0) response.write(gapText({ why: 'slow', skipped: client.skipped }))
-  client.skipped = 0
-  client.fullMs = undefined
-  response.write(bytes)
-}
-
-function gapText(gap: StreamGap): string {
-  return `event: gap\ndata: ${JSON.stringify(gap)}\n\n`
-}
-
 function isFarBehind(placed: readonly Placed[]): boolean {
   return (placed.at(-1)?.record.atMs ?? 0) < Date.now() - MAX_LAG_MS
 }
 
 /** Resolves when little is unread; a client that reads nothing for long is cut off. */
-async function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed || response.writableLength < MAX_UNREAD_BYTES / 2) return
+async function drained(response: ServerResponse, bytes: number): Promise<void> {
+  if (response.destroyed || response.writableLength < bytes) return
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => response.destroy(), CUT_MS)
     const end = () => {

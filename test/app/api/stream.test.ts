@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createStreams, MOST_CLIENTS_OF_ONE } from '../../../src/app/api/stream.ts'
+import { outgoing } from '../../../src/app/api/stream-messages.ts'
 import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import type { ApiCall } from '../../../src/observe/server/site.ts'
 import { packHistory } from '../../../src/store/history/history-format.ts'
@@ -77,6 +78,18 @@ const record = (name: string, namespace = 'shop'): HistoryRecord => ({
 const append = (...names: string[]) =>
   redis.xadd(bed.keys.history, '*', 'z', packHistory([names.map((it) => record(it))]))
 
+test('the first requests wait together for the connection to Redis', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => void warnings.push(warning)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  const asked = await Promise.all(
+    Array.from({ length: 30 }, () => bed.ask('/api/v1/access', { headers: bearer(TOKENS.reader) })),
+  )
+  expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(warnings).toEqual([])
+})
+
 test('records come as they are written, by the filters of the client', async () => {
   const all = await follow()
   const shop = await follow('?namespace=shop&outcome=delivered&sink=good')
@@ -146,17 +159,18 @@ class Unread extends EventEmitter {
   }
 }
 
+async function join(streams: ReturnType<typeof createStreams>, name: string): Promise<Unread> {
+  const response = new Unread()
+  const call = { request: { headers: {}, method: 'GET' }, response, query: new URLSearchParams() }
+  const caller = { name, role: 'read' }
+  await streams.serve({ ...call, caller, isStillAllowed: () => true } as unknown as ApiCall)
+  return response
+}
+
 test('a client that does not read loses records, and a gap has their number; others lose none', async () => {
   const streams = createStreams({ redis: () => redis, keys: bed.keys })
   onTestFinished(() => streams.close())
-  const join = async () => {
-    const response = new Unread()
-    const call = { request: { headers: {}, method: 'GET' }, response, query: new URLSearchParams() }
-    const caller = { name: 'a', role: 'read' }
-    await streams.serve({ ...call, caller, isStillAllowed: () => true } as unknown as ApiCall)
-    return response
-  }
-  const [slow, other] = [await join(), await join()]
+  const [slow, other] = [await join(streams, 'a'), await join(streams, 'a')]
   slow.writableLength = 300_000
   await append('one', 'two')
   await append('three')
@@ -167,6 +181,50 @@ test('a client that does not read loses records, and a gap has their number; oth
   await waitFor(() => slow.text.includes('after'), { what: 'what came later' })
   expect(slow.text).toContain('event: gap\ndata: {"why":"slow","skipped":3}\n\nevent: record\n')
   expect(other.text).not.toContain('gap')
+})
+
+test('with many clients less is kept of what one has not read', async () => {
+  const streams = createStreams({ redis: () => redis, keys: bed.keys })
+  onTestFinished(() => streams.close())
+  const [slow, other] = [await join(streams, 'a'), await join(streams, 'a')]
+  slow.writableLength = 100_000
+  await append('few-clients')
+  await waitFor(() => slow.text.includes('few-clients'), { what: 'the record' })
+  for (let i = 0; i < 800; i++) await join(streams, `caller-${i % 4}`)
+  await append('many-clients')
+  await waitFor(() => other.text.includes('many-clients'), { what: 'the record' })
+  expect(slow.text).not.toContain('many-clients')
+})
+
+test('a client that joins while others are written to gets each record once', async () => {
+  const streams = createStreams({ redis: () => redis, keys: bed.keys })
+  onTestFinished(() => streams.close())
+  const [first, second] = [await join(streams, 'a'), await join(streams, 'a')]
+  let late: Promise<Unread> | undefined
+  const write = first.write.bind(first)
+  first.write = (chunk) => {
+    write(chunk)
+    if (late || !first.text.includes('event: record')) return
+    late = join(streams, 'a')
+    // Longer than a slice: the others get it later.
+    for (const startMs = performance.now(); performance.now() - startMs < 20; );
+  }
+  await append('now')
+  await waitFor(() => second.text.includes('now'), { what: 'the record' })
+  await append('next')
+  await waitFor(() => second.text.includes('next'), { what: 'the next record' })
+  for (const { text } of [first, second, await late])
+    expect(text?.match(/"name":"(now|next)"/g)).toEqual(['"name":"now"', '"name":"next"'])
+})
+
+test('a record is encoded once, and for a client that may read a part of it by itself', () => {
+  const digest = { ...record('web'), notice: { kind: 'digest' as const, count: 2, objects: ['a', 'b'] } }
+  const [one] = outgoing(['0-0.0', '0-0.0'], [{ record: digest, stream: 0, place: '5-1.3' }])
+  const part = { ...digest, notice: { ...digest.notice, objects: ['a'] } }
+  const whole = one?.textFor(digest)
+  expect(whole).toMatch(/^event: record\nid: 5-1\.3~0-0\.0\ndata: .*"objects":\["a","b"\].*\n\n$/)
+  expect(one?.textFor(part)).toContain('"objects":["a"]')
+  expect(one?.textFor(digest)).toBe(whole)
 })
 
 test('there is a bound for the streams of one caller, and for all', { timeout: 30_000 }, async () => {
