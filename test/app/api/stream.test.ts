@@ -213,8 +213,8 @@ test('a client that joins while others are written to gets each record once', as
   await waitFor(() => second.text.includes('now'), { what: 'the record' })
   await append('next')
   await waitFor(() => second.text.includes('next'), { what: 'the next record' })
-  for (const { text } of [first, second, await late])
-    expect(text?.match(/"name":"(now|next)"/g)).toEqual(['"name":"now"', '"name":"next"'])
+  for (const client of [first, second, await late])
+    expect(client?.text.match(/"name":"(now|next)"/g)).toEqual(['"name":"now"', '"name":"next"'])
 })
 
 test('a record is encoded once, and for a client that may read a part of it by itself', () => {
