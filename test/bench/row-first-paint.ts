@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { findChromium, startBrowser } from '../servers/chromium.ts'
 import { freePort } from '../servers/ports.ts'
@@ -23,7 +26,8 @@ interface Painted {
 
 export const firstPaintRow: Row = {
   name: 'first-paint',
-  title: 'first contentful paint of the page in a new browser profile; until the overview is complete',
+  title:
+    'first contentful paint of the page in a new browser profile, and until the overview is complete / of a bare page',
   async measure(context) {
     const target = `≤ ${MOST_MS} ms`
     if (!findChromium()) return { ours: 'not measured: no Chromium', yardstick: '–', target, met: false }
@@ -36,32 +40,57 @@ export const firstPaintRow: Row = {
     const sink = `{ type: webhook, url: "${hook.url}" }`
     await using bundle = runBundle(feed.url, redis.url, sink, { port })
     await answersOf(port, () => bundle.child.exitCode !== null)
+    const url = `http://127.0.0.1:${port}/`
+    await using bare = await serveBarePage()
     const browser = await startBrowser()
-    const painted: Painted[] = []
+    const painted: { ours: Painted; bareMs: number }[] = []
     try {
       // Of the first one the browser itself is a part.
-      await open(browser, port)
-      for (let i = 0; i < context.pairs * OPENED; i++) painted.push(await open(browser, port))
+      await open(browser, url, COMPLETE)
+      for (let i = 0; i < context.pairs * OPENED; i++) {
+        const ours = await open(browser, url, COMPLETE)
+        painted.push({ ours, bareMs: (await open(browser, bare.url, 'true')).firstMs })
+      }
     } finally {
       await browser.close()
     }
-    const [first, complete] = [
-      median(painted.map(({ firstMs }) => firstMs)),
-      median(painted.map(({ completeMs }) => completeMs)),
-    ]
+    const first = median(painted.map(({ ours }) => ours.firstMs))
+    const complete = median(painted.map(({ ours }) => ours.completeMs))
     return {
       ours: `${first.toFixed(0)} ms; ${complete.toFixed(0)} ms`,
-      yardstick: '–',
+      yardstick: `${median(painted.map(({ bareMs }) => bareMs)).toFixed(0)} ms`,
+      ratio: median(painted.map(({ ours, bareMs }) => ours.firstMs / bareMs)),
       target,
       met: first <= MOST_MS,
     }
   },
 }
 
+/** What a browser takes for one line of text. */
+async function serveBarePage(): Promise<AsyncDisposable & { url: string }> {
+  const server = createServer((_request, response) => {
+    response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end('<!doctype html><title>bare</title><h1>bare</h1>')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+/** Whether the overview has its figures and the newest deliveries. */
+const COMPLETE = "document.querySelector('.figures') && document.querySelector('.records')"
+
 /** Runs in the page before its own script: notes when a frame has everything. */
-const NOTE_COMPLETE = `
+const noteComplete = (isComplete: string) => `
 const look = () => {
-  if (document.querySelector('.figures') && document.querySelector('.records')) window.completeMs = performance.now()
+  if (${isComplete}) window.completeMs = performance.now()
   else requestAnimationFrame(look)
 }
 requestAnimationFrame(look)
@@ -71,12 +100,12 @@ const READ_PAINT = `(() => {
   if (paint && window.completeMs) return { firstMs: paint.startTime, completeMs: window.completeMs }
 })()`
 
-async function open(browser: Browser, port: number): Promise<Painted> {
+async function open(browser: Browser, url: string, isComplete: string): Promise<Painted> {
   const context = await browser.newContext({ viewport: { width: 1_280, height: 800 } })
   try {
-    await context.addInitScript(NOTE_COMPLETE)
+    await context.addInitScript(noteComplete(isComplete))
     const page = await context.newPage()
-    await page.goto(`http://127.0.0.1:${port}/`)
+    await page.goto(url)
     let painted: Painted | undefined
     const read = async () => {
       painted = (await page.evaluate(READ_PAINT)) as Painted | undefined
