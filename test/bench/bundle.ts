@@ -32,6 +32,8 @@ export interface BundleOptions {
   kubeconfig?: string | undefined
   /** Sinks and rules in place of the one sink, as YAML. */
   routing?: string | undefined
+  /** The port of the page and the API; undefined for no server. */
+  port?: number | undefined
   /** In front of the command. */
   launcher?: readonly string[] | undefined
 }
@@ -41,9 +43,9 @@ export function runBundle(
   feed: string,
   redisUrl: string,
   sink: string,
-  { watch = 'Pod', kubeconfig, routing, launcher = [] }: BundleOptions = {},
+  { watch = 'Pod', kubeconfig, routing, port, launcher = [] }: BundleOptions = {},
 ): Bundle {
-  const files = writeFiles(feed, redisUrl, sink, { watch, routing })
+  const files = writeFiles(feed, redisUrl, sink, { watch, routing, port })
   const env = {
     ...process.env,
     PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
@@ -88,7 +90,7 @@ export function writeFiles(
   feed: string,
   redisUrl: string,
   sink: string,
-  { watch = 'Pod', routing }: Pick<BundleOptions, 'watch' | 'routing'> = {},
+  { watch = 'Pod', routing, port }: Pick<BundleOptions, 'watch' | 'routing' | 'port'> = {},
 ) {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-bench-'))
   const [config, kubeconfig] = [join(dir, 'kubeherald.yaml'), join(dir, 'kubeconfig')]
@@ -96,7 +98,7 @@ export function writeFiles(
     config,
     `cluster: bench
 redis: { url: "${redisUrl}" }
-server: false
+server: ${port === undefined ? false : `{ port: ${port} }`}
 watch: [${watch}]
 ${routing ?? `sinks: { out: ${sink} }\nrules: [{ name: all, to: [out] }]`}
 `,

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { z } from 'zod'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { startApp } from '../../src/app/app.ts'
@@ -8,16 +9,19 @@ import { defineSink, type SinkType } from '../../src/sink/index.ts'
 import { userAgent } from '../../src/version.ts'
 import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
 import { connectCluster } from '../../src/watch/client/connect.ts'
+import { CALLERS, tokenOf } from './callers.ts'
 
 // The whole line in one process: watches a feed, and ends when all of its events are through. Arguments: a kubeconfig, the
-// URL of Redis, how many events, `null`, `unmatched`, `webhook`, `limits`, `no-limits`, `journal` or `history`, and the webhook's URL. Prints
-// the seconds from the opening of the watch to the last delivery (or commit, when no rule matches).
+// URL of Redis, how many events, `null`, `unmatched`, `webhook`, `limits`, `no-limits`, `journal`, `history` or `served`, and the webhook's URL.
+// `served` keeps a history and serves the API: it gives its parent the address, and watches when the parent answers. Prints the seconds from
+// the opening of the watch to the last delivery (or commit, when no rule matches), those of the processor, and the peak of resident memory.
 const [kubeconfig = '', redisUrl = '', countText = '0', mode = 'null', hook = ''] = process.argv.slice(2)
 const count = Number(countText)
 // As main.ts has it.
 Buffer.poolSize = 8 * 1024
 let delivered = 0
 let startedMs = Number.POSITIVE_INFINITY
+let startedCpu = process.cpuUsage()
 
 const nullSink = defineSink({
   apiVersion: 1,
@@ -51,23 +55,37 @@ const config: Config = {
   kubernetes: {},
   leases: false,
   redis: { url: redisUrl },
-  server: false,
+  server:
+    mode === 'served'
+      ? {
+          host: '127.0.0.1',
+          port: 0,
+          tokens: CALLERS.map((name) => ({ name, role: 'read', token: tokenOf(name) })),
+        }
+      : false,
   watch: [{ kind: 'Pod' }],
   sinks: [{ name: 'out', source: '', ...sink }],
   rules,
   ...(mode === 'journal' && { journal: { keep: 86_400_000, max: 2 ** 30 } }),
   // As before there was one, so that the rows can be compared with those of former versions.
-  history: mode === 'history' ? { maxBytes: 2 ** 30 } : false,
+  history: mode === 'history' || mode === 'served' ? { maxBytes: 2 ** 30 } : false,
   routes: new Map(),
 }
+
+const begun = mode === 'served' ? once(process, 'message') : Promise.resolve()
 
 /** Notes when the watch is opened. */
 function timed(client: ClusterClient): ClusterClient {
   return {
     ...client,
-    stream(path, options, signal) {
-      if (path.includes('watch=') && !path.includes('sendInitialEvents'))
-        startedMs = Math.min(startedMs, performance.now())
+    async stream(path, options, signal) {
+      if (path.includes('watch=') && !path.includes('sendInitialEvents')) {
+        await begun
+        if (startedMs === Number.POSITIVE_INFINITY) {
+          startedMs = performance.now()
+          startedCpu = process.cpuUsage()
+        }
+      }
       return client.stream(path, options, signal)
     },
   }
@@ -85,6 +103,7 @@ const app = await startApp({
   log,
   sinkTypes,
 })
+if (app.url) process.send?.({ url: app.url })
 
 async function total(name: string): Promise<number> {
   const metric = await app.metrics.registry.getSingleMetric(`kubeherald_${name}`)?.get()
@@ -94,10 +113,13 @@ async function total(name: string): Promise<number> {
 async function done(): Promise<number> {
   // Digests are few.
   if (mode === 'limits') return delivered + (await total('changes_limited_total'))
-  if (mode === 'null' || mode === 'no-limits' || mode === 'journal' || mode === 'history') return delivered
+  if (mode !== 'unmatched' && mode !== 'webhook') return delivered
   return total(mode === 'unmatched' ? 'changes_unmatched_total' : 'deliveries_delivered_total')
 }
 
 while ((await done()) < count) await new Promise((resolve) => setTimeout(resolve, 5))
-console.log(JSON.stringify({ seconds: (performance.now() - startedMs) / 1_000 }))
+const seconds = (performance.now() - startedMs) / 1_000
+const { user, system } = process.cpuUsage(startedCpu)
+const peakMb = process.resourceUsage().maxRSS / 1_024
+console.log(JSON.stringify({ seconds, cpu: (user + system) / 1e6, peakMb }))
 process.exit(0)

@@ -9,6 +9,7 @@ import { celRow } from './row-cel.ts'
 import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
 import { eventCostRows } from './row-event-cost.ts'
+import { firstPaintRow } from './row-first-paint.ts'
 import { growthRows } from './row-growth.ts'
 import { historyRow } from './row-history.ts'
 import { idleRow } from './row-idle.ts'
@@ -17,15 +18,18 @@ import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { limitsRow } from './row-limits.ts'
 import { manyLanesRow } from './row-many-lanes.ts'
-import { memoryRow } from './row-memory.ts'
+import { memoryRow, serverMemoryRow } from './row-memory.ts'
 import { oldValuesRow } from './row-old-values.ts'
 import { podLimitRow } from './row-pod-limit.ts'
 import { recoveryRow } from './row-recovery.ts'
 import { redisRow } from './row-redis.ts'
 import { rulesRows } from './row-rules.ts'
+import { silencesRow } from './row-silences.ts'
 import { slackRow } from './row-slack.ts'
 import { soakRow } from './row-soak.ts'
 import { startRow } from './row-start.ts'
+import { storyRow } from './row-story.ts'
+import { liveViewRow, streamsRow } from './row-streams.ts'
 import { nullSinkRow, slowWebhookRow, unmatchedRow, webhookRow } from './row-throughput.ts'
 import { webhookSinkRow } from './row-webhook-sink.ts'
 
@@ -33,8 +37,13 @@ const ROWS: readonly Row[] = [
   nullSinkRow,
   unmatchedRow,
   limitsRow,
+  silencesRow,
   journalRow,
   historyRow,
+  liveViewRow,
+  streamsRow,
+  storyRow,
+  firstPaintRow,
   webhookRow,
   webhookSinkRow,
   slowWebhookRow,
@@ -49,6 +58,7 @@ const ROWS: readonly Row[] = [
   recoveryRow,
   idleRow,
   memoryRow,
+  serverMemoryRow,
   podLimitRow,
   soakRow,
   enrichRow,

@@ -9,27 +9,50 @@ const MEASURE_LIMIT_MS = 180_000
 const here = (file: string) => new URL(file, import.meta.url).pathname
 
 type Measured = { seconds: number; cpu?: number }
+/** Seconds from the opening of the watch to the end, those of the processor in them, and the peak of resident memory. */
+export type MeasuredLine = Required<Measured> & { peakMb: number }
 
 /** Runs a yardstick of this folder, which prints JSON at its end; gives that. Its yardstick of time is its own. */
 export function measure(file: string, ...args: string[]): Promise<Measured> {
   return outputOf([here(file), ...args], process.env)
 }
 
-/** The same for the whole line, with the settings that kubeherald ships with. */
-export function measureLine(...args: string[]): Promise<Measured> {
-  return outputOf([...NODE_FLAGS, here('./line.ts'), ...args], { ...process.env, ...MALLOC })
+/**
+ * The same for the whole line, with the settings that kubeherald ships with. One that serves the API begins when `served` resolves, which
+ * is called with the address.
+ */
+export async function measureLine(
+  args: readonly string[],
+  served?: (url: string) => Promise<void>,
+): Promise<MeasuredLine> {
+  const env = { ...process.env, ...MALLOC }
+  const all = [...NODE_FLAGS, here('./line.ts'), ...args]
+  return (await outputOf(all, env, served)) as MeasuredLine
 }
 
-async function outputOf(args: string[], env: NodeJS.ProcessEnv): Promise<Measured> {
+async function outputOf(
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  served?: (url: string) => Promise<void>,
+): Promise<Measured> {
   const child = spawn(process.execPath, args, {
     env,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit', ...(served ? (['ipc'] as const) : [])],
     timeout: MEASURE_LIMIT_MS,
     killSignal: 'SIGKILL',
   })
   const release = dieWithUs(child)
+  child.once('message', ({ url }: { url: string }) => {
+    served?.(url).then(
+      () => child.send('begin'),
+      (error) => {
+        console.error(error)
+        child.kill('SIGKILL')
+      },
+    )
+  })
   let output = ''
-  child.stdout.on('data', (chunk) => {
+  child.stdout?.on('data', (chunk) => {
     output += chunk
   })
   await once(child, 'close')

@@ -17,7 +17,10 @@ const TRIALS: readonly [
 ][] = [
   ['a burst of 20,000 Events', burst],
   ['a start on 60,000 Events', drain],
-  ['a start with 50,000 pods, 100 changes/s', (...context) => memoryWith(50_000, ...context)],
+  [
+    'a start with 50,000 pods, 100 changes/s',
+    (context, launcher) => memoryWith(50_000, context, { launcher }),
+  ],
 ]
 
 export const podLimitRow: Row = {

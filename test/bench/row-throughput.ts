@@ -1,7 +1,7 @@
 import type { RedisServer } from '../servers/redis.ts'
 import { writeFiles } from './bundle.ts'
 import { median, pairs, perSecond } from './pairs.ts'
-import { measure, measureLine, serve } from './processes.ts'
+import { type MeasuredLine, measure, measureLine, serve } from './processes.ts'
 import type { BenchContext, Result, Row } from './row.ts'
 
 const EVENTS = 60_000
@@ -68,7 +68,15 @@ async function againstParseLoop(
   return compare(rates, least)
 }
 
-export type LineMode = 'null' | 'unmatched' | 'webhook' | 'limits' | 'no-limits' | 'journal' | 'history'
+export type LineMode =
+  | 'null'
+  | 'unmatched'
+  | 'webhook'
+  | 'limits'
+  | 'no-limits'
+  | 'journal'
+  | 'history'
+  | 'served'
 
 export interface LineOptions {
   /** How many events. */
@@ -77,20 +85,37 @@ export interface LineOptions {
   paced?: number
   /** The webhook's URL. */
   hook?: string
+  /** Prepares Redis. */
+  before?(redis: RedisServer): Promise<void>
   /** Looks at Redis before it ends. */
   after?(redis: RedisServer): Promise<void>
+  /** Of `served`: connects clients to the API, before the watch is opened. */
+  clients?(url: string): Promise<AsyncDisposable>
 }
 
 /** Events a second through the whole line, from a feed and a Redis of its own. */
 export async function lineRate(context: BenchContext, mode: LineMode, options: LineOptions): Promise<number> {
-  const { count, paced = 0, hook = '', after } = options
-  await using feed = await serve('./feed.ts', String(count), String(paced))
-  await using redis = await context.startRedis()
+  return options.count / (await runLine(context, mode, options)).seconds
+}
+
+export async function runLine(
+  context: BenchContext,
+  mode: LineMode,
+  { count, paced = 0, hook = '', before, after, clients }: LineOptions,
+): Promise<MeasuredLine> {
+  await using stack = new AsyncDisposableStack()
+  const feed = stack.use(await serve('./feed.ts', String(count), String(paced)))
+  const redis = stack.use(await context.startRedis())
+  await before?.(redis)
   const files = writeFiles(feed.url, redis.url, '{ type: stdout }')
-  const { seconds } = await measureLine(files.kubeconfig, redis.url, String(count), mode, hook)
-  files.remove()
+  stack.defer(() => files.remove())
+  const args = [files.kubeconfig, redis.url, String(count), mode, hook]
+  const served = async (url: string) => {
+    if (clients) stack.use(await clients(url))
+  }
+  const measured = await measureLine(args, mode === 'served' ? served : undefined)
   await after?.(redis)
-  return count / seconds
+  return measured
 }
 
 function compare(rates: { a: number; b: number }[], least: number): Result {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Silence, SilenceMatch } from '../../src/model/silence.ts'
+import type { Silence, SilencedEvent, SilenceMatch, Silences } from '../../src/model/silence.ts'
 import { type AskedSilence, checkSilence } from '../../src/rules/silences/check-silence.ts'
 import { matchText, parseMatch } from '../../src/rules/silences/match-text.ts'
 import { compileSilence, silencedEvent } from '../../src/rules/silences/silence-match.ts'
@@ -121,6 +121,34 @@ test('a silence begins at its first millisecond, ends before its last, and anoth
   expect(silencedUntil(silences, { ...waiting, sinks: ['s'] }, NOW_MS)).toBe(NOW_MS + 2 * HOUR_MS)
   expect(silencedUntil(silences, { ...waiting, sinks: ['s', 't'] }, NOW_MS)).toBe(NOW_MS)
   expect(createSilences([])).toBeUndefined()
+})
+
+test('what matched another event, rule or sink before does not count', () => {
+  const matches: SilenceMatch[] = [
+    { namespace: 'shop', type: 'ADDED' },
+    { kind: 'Event', namespace: 'pay' },
+    { rule: 'r', labels: 'team=shop' },
+    { sink: 't', reason: 'BackOff' },
+    { type: 'Warning', rule: 'q' },
+    { kind: 'Deployment', name: 'web' },
+  ]
+  const all = matches.map((match, i) => silence(match, { id: String(i), untilMs: NOW_MS + HOUR_MS - i }))
+  const silences = createSilences(all)
+  const changes = ['ADDED', 'MODIFIED', 'DELETED'] as const
+  const events = [web, backOff].flatMap((event) =>
+    changes.flatMap((type) => ['shop', 'pay', undefined].map((namespace) => ({ ...event, type, namespace }))),
+  )
+  type Asked = Parameters<Silences['find']>
+  const asked = events.flatMap((event) =>
+    ['r', 'q'].flatMap((rule) =>
+      ['s', 't'].map((sink): Asked => [rule, sink, event as SilencedEvent, NOW_MS]),
+    ),
+  )
+  const found = (it: Asked) => silences?.find(...it)?.id
+  const expected = (it: Asked) => all.find((one) => createSilences([one])?.find(...it))?.id
+  expect([...new Set(asked.map(expected))].toSorted()).toEqual(['0', '1', '2', '3', '4', '5', undefined])
+  expect(asked.map(found)).toEqual(asked.map(expected))
+  expect(asked.toReversed().map(found)).toEqual(asked.toReversed().map(expected))
 })
 
 test('a value that is too long for a pattern is not silenced, and the silence is reported', () => {

@@ -29,18 +29,28 @@ export function writePosition(position: Position): string {
 /** Entries of one read: a script that acknowledges may put hundreds of records into one. */
 const PAGE = 50
 
-/** Returns the next records of both streams in their order; `isMore` if there are more behind them. */
+/**
+ * Returns the next records of both streams in their order; `isMore` if there are more behind them, `tookMs` is the time that the process took to
+ * unpack them.
+ */
 export async function readForward(
   redis: Redis,
   keys: Keys,
   from: Position,
-): Promise<{ placed: Placed[]; isMore: boolean }> {
+): Promise<{ placed: Placed[]; isMore: boolean; tookMs: number }> {
   const [deliveries, suppressed] = await Promise.all([
-    readStream(redis, keys.history, 0, from[0]),
-    readStream(redis, keys.suppressed, 1, from[1]),
+    rowsFrom(redis, keys.history, from[0]),
+    rowsFrom(redis, keys.suppressed, from[1]),
   ])
+  const startMs = performance.now()
+  const placed = inOrder(placedIn(deliveries, 0, from[0]), placedIn(suppressed, 1, from[1]))
+  const isMore = deliveries.length === PAGE || suppressed.length === PAGE
+  return { placed, isMore, tookMs: performance.now() - startMs }
+}
+
+/** Merges two lists by time. */
+function inOrder(a: readonly Placed[], b: readonly Placed[]): Placed[] {
   const placed: Placed[] = []
-  const [a, b] = [deliveries.found, suppressed.found]
   for (let [i, j] = [0, 0]; i < a.length || j < b.length; ) {
     const [one, other] = [a[i], b[j]]
     const isFirst = one !== undefined && (other === undefined || one.record.atMs <= other.record.atMs)
@@ -50,7 +60,7 @@ export async function readForward(
     else j++
     placed.push(next)
   }
-  return { placed, isMore: deliveries.isMore || suppressed.isMore }
+  return placed
 }
 
 /** The position behind a record, or after several of them. */
@@ -65,16 +75,22 @@ export function isBefore({ stream, place }: Placed, position: Position): boolean
   return comparePlaces(place, position[stream]) <= 0
 }
 
-async function readStream(redis: Redis, key: string, stream: 0 | 1, from: string) {
+type Row = [id: Buffer, fields: Buffer[]]
+
+function rowsFrom(redis: Redis, key: string, from: string): Promise<Row[]> {
+  const [entry = ''] = from.split('.')
+  return redis.xrangeBuffer(key, entry, '+', 'COUNT', PAGE)
+}
+
+/** The records behind a place. */
+function placedIn(rows: readonly Row[], stream: 0 | 1, from: string): Placed[] {
   const [entry = '', index = '0'] = from.split('.')
-  const rows = await redis.xrangeBuffer(key, entry, '+', 'COUNT', PAGE)
-  const found = rows.flatMap(([id, fields]) => {
+  return rows.flatMap(([id, fields]) => {
     const name = id.toString()
     const records = recordsIn(fields).toReversed()
     const places = records.map((record, i): Placed => ({ record, stream, place: `${name}.${i}` }))
     return name === entry ? places.slice(Number(index) + 1) : places
   })
-  return { found, isMore: rows.length === PAGE }
 }
 
 /** Returns the position behind everything that there is. */

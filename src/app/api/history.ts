@@ -16,15 +16,16 @@ export const HISTORY_BOUNDS: HistoryBounds = { withinMs: 1_500, records: 50_000,
 export function recordFilter(query: StreamQuery): (record: HistoryRecord) => boolean {
   const { sink, rule, outcome, kind, namespace, name } = query
   const kinds = kind === undefined ? undefined : new Set(kindsOf(kind))
+  // Hundreds of filters test each record: first what rejects most.
   return (record) => {
     const object = record.event.regarding ?? record.event
     return (
-      (sink === undefined || record.sinks.includes(sink)) &&
-      (rule === undefined || record.rule === rule) &&
-      (outcome === undefined || record.outcome === outcome) &&
-      (!kinds || kinds.has(object.kind.toLowerCase())) &&
+      (name === undefined || object.name === name) &&
       (namespace === undefined || object.namespace === namespace) &&
-      (name === undefined || object.name === name)
+      (outcome === undefined || record.outcome === outcome) &&
+      (rule === undefined || record.rule === rule) &&
+      (sink === undefined || record.sinks.includes(sink)) &&
+      (!kinds || kinds.has(object.kind.toLowerCase()))
     )
   }
 }

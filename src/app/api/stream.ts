@@ -5,8 +5,8 @@ import { beginStream, sendData, sendProblem } from '../../observe/server/answer.
 import type { ApiCall } from '../../observe/server/site.ts'
 import { createSemaphore, type Semaphore } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
-import { type StreamGap, StreamQuery } from './contract.ts'
-import { asItem, recordFilter } from './history.ts'
+import { StreamQuery } from './contract.ts'
+import { recordFilter } from './history.ts'
 import {
   isBefore,
   isTrimmed,
@@ -20,6 +20,8 @@ import {
 } from './history-tail.ts'
 import { ApiError } from './routes.ts'
 import { visibleRecord } from './scope.ts'
+import { gapText, outgoing, type Portion, portionsOf } from './stream-messages.ts'
+import { WorkClock } from './work-clock.ts'
 
 interface StreamParts {
   redis(): Redis
@@ -31,9 +33,9 @@ interface StreamParts {
 /** Clients of all callers, and of one. */
 const MOST_CLIENTS = 1_000
 export const MOST_CLIENTS_OF_ONE = 250
-/** What a client has not read is kept up to this; beyond it records are left out. */
+/** What clients have not read is kept up to this, of one and of all; beyond it records are left out. */
 const MAX_UNREAD_BYTES = 262_144
-const PORTION_BYTES = 32_768
+const MAX_UNREAD_BYTES_OF_ALL = 32 * 2 ** 20
 /** A client that reads nothing for so long is cut off. */
 const CUT_MS = 30_000
 const COMMENT_MS = 15_000
@@ -86,6 +88,8 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
   let poll: NodeJS.Timeout | undefined
   let comments: NodeJS.Timeout | undefined
   let isClosed = false
+  /** Some clients have records that others do not have yet. */
+  let isSending = false
 
   function schedule(ms: number): void {
     clearTimeout(poll)
@@ -96,17 +100,13 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
     const from = position
     if (!from) return
     try {
-      const { placed, isMore } = await readForward(redis(), keys, from)
-      // All clients left meanwhile.
-      if (position !== from) return
-      const startMs = performance.now()
-      send(from, placed)
-      position = positionAfter(from, placed)
-      const tookMs = performance.now() - startMs
+      const { placed, isMore, tookMs: readMs } = await readForward(redis(), keys, from)
+      const sentMs = await send(from, placed)
+      if (sentMs === undefined) return
       if (isMore && isFarBehind(placed)) await skipToEnd()
       // A thousand clients are written to once a second.
       const restMs = Math.max(isMore ? 1 : POLL_MS, Math.min(clients.size, RETRY_MS))
-      schedule(Math.max(restMs, tookMs / SHARE))
+      schedule(Math.max(restMs, (readMs + sentMs) / SHARE))
     } catch {
       schedule(RETRY_MS)
     }
@@ -119,21 +119,66 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
     for (const client of clients) if (client.isLive) write(client, gapText({ why: 'behind' }), 0)
   }
 
-  function send(from: Position, placed: readonly Placed[]): void {
+  /**
+   * Sends records to all clients, in slices; clients that join meanwhile get them too. Then the position is behind them. Returns how long the
+   * process worked on it; undefined if all clients left.
+   */
+  async function send(from: Position, placed: readonly Placed[]): Promise<number | undefined> {
+    if (position !== from) return undefined
+    const clock = new WorkClock()
     const made = new Map<string, readonly Portion[]>()
-    for (const client of clients) {
-      if (!client.isLive) continue
-      const portions = made.get(client.key) ?? [...portionsOf(from, placed, client.accepts)]
-      made.set(client.key, portions)
-      for (const { bytes, count } of portions) write(client, bytes, count)
+    const records = outgoing(from, placed)
+    isSending = true
+    try {
+      for (const client of clients) {
+        if (!client.isLive) continue
+        const portions = made.get(client.key) ?? [...portionsOf(records, client.accepts)]
+        made.set(client.key, portions)
+        for (const { bytes, count } of portions) write(client, bytes, count)
+        if (!clock.isDue()) continue
+        await clock.pause()
+        if (position !== from) return undefined
+      }
+    } finally {
+      isSending = false
     }
+    position = positionAfter(from, placed)
+    return clock.end()
+  }
+
+  /** From now on the client gets what all get, also what is being sent to them. */
+  function join(client: Client): void {
+    client.isLive = true
+    clients.delete(client)
+    clients.add(client)
+  }
+
+  function mostUnread(): number {
+    return Math.min(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ALL / open)
+  }
+
+  /** Writes, unless too much is unread: then the records are counted, and a `gap` before the next one has their number. */
+  function write(client: Client, bytes: Buffer | string, count: number): void {
+    const { response } = client
+    if (response.destroyed || bytes.length === 0) return
+    if (response.writableLength > mostUnread()) {
+      client.skipped += count
+      client.fullMs ??= performance.now()
+      return
+    }
+    if (client.skipped > 0) response.write(gapText({ why: 'slow', skipped: client.skipped }))
+    client.skipped = 0
+    client.fullMs = undefined
+    response.write(bytes)
   }
 
   function comment(): void {
     const nowMs = performance.now()
     for (const client of clients) {
       if (isStuck(client, nowMs) || !client.isStillAllowed()) client.response.destroy()
-      else if (client.isLive && position) write(client, `: on\nid: ${writePosition(position)}\n\n`, 0)
+      // The position of all is behind that of clients that have got the records of now.
+      else if (client.isLive && position)
+        write(client, isSending ? ': on\n\n' : `: on\nid: ${writePosition(position)}\n\n`, 0)
     }
   }
 
@@ -167,7 +212,7 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
     if (await queued(() => isTrimmed(redis(), keys, from))) write(client, gapText({ why: 'trimmed' }), 0)
     let at = from
     for (let sent = 0; ; ) {
-      await drained(client)
+      await drained(client, mostUnread() / 2)
       if (response.destroyed) return
       if (!client.isStillAllowed()) return void response.destroy()
       const { placed } = await queued(() => readForward(redis(), keys, at))
@@ -177,11 +222,10 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
       const missed = placed.filter((it) => isBefore(it, tail))
       if (missed.length === 0 || sent > MOST_RESUMED) {
         if (sent > MOST_RESUMED) write(client, gapText({ why: 'behind' }), 0)
-        client.isLive = true
-        return
+        return join(client)
       }
-      for (const { bytes, count, end, passed } of portionsOf(at, missed, client.accepts)) {
-        if (response.writableLength > MAX_UNREAD_BYTES) break
+      for (const { bytes, count, end, passed } of portionsOf(outgoing(at, missed), client.accepts)) {
+        if (response.writableLength > mostUnread()) break
         write(client, bytes, count)
         at = end
         sent += passed
@@ -222,7 +266,7 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
         clients.add(client)
         if (from) return await resume(client, from, own.reads, gone.signal)
         write(client, `retry: ${RETRY_MS}\nid: ${writePosition(position)}\n\n`, 0)
-        client.isLive = true
+        join(client)
       } catch (error) {
         // Without the headers of the stream there is still a problem to be answered.
         if (!response.headersSent) throw error
@@ -249,59 +293,6 @@ function clientOf({ response, caller, isStillAllowed }: ApiCall, query: StreamQu
   }
 }
 
-/** Some events, ready to be sent to all clients that want the same. */
-interface Portion {
-  bytes: Buffer
-  /** Records in it. */
-  count: number
-  /** The position behind it. */
-  end: Position
-  /** Records up to there, also those that are not wanted. */
-  passed: number
-}
-
-/** Makes each portion when it is asked for. The last one has no bytes where no more records are wanted. */
-function* portionsOf(
-  from: Position,
-  placed: readonly Placed[],
-  accepts: Client['accepts'],
-): Generator<Portion> {
-  let [text, count, passed] = ['', 0, 0]
-  let end = from
-  for (const it of placed) {
-    end = positionAfter(end, [it])
-    passed++
-    const record = accepts(it.record)
-    if (!record) continue
-    // JSON has no line breaks: one line of data.
-    text += `event: record\nid: ${writePosition(end)}\ndata: ${JSON.stringify(asItem(record))}\n\n`
-    count++
-    if (text.length < PORTION_BYTES) continue
-    yield { bytes: Buffer.from(text), count, end, passed }
-    ;[text, count, passed] = ['', 0, 0]
-  }
-  if (passed > 0) yield { bytes: Buffer.from(text), count, end, passed }
-}
-
-/** Writes, unless too much is unread: then the records are counted, and a `gap` before the next one has their number. */
-function write(client: Client, bytes: Buffer | string, count: number): void {
-  const { response } = client
-  if (response.destroyed || bytes.length === 0) return
-  if (response.writableLength > MAX_UNREAD_BYTES) {
-    client.skipped += count
-    client.fullMs ??= performance.now()
-    return
-  }
-  if (client.skipped > 0) response.write(gapText({ why: 'slow', skipped: client.skipped }))
-  client.skipped = 0
-  client.fullMs = undefined
-  response.write(bytes)
-}
-
-function gapText(gap: StreamGap): string {
-  return `event: gap\ndata: ${JSON.stringify(gap)}\n\n`
-}
-
 function isFarBehind(placed: readonly Placed[]): boolean {
   return (placed.at(-1)?.record.atMs ?? 0) < Date.now() - MAX_LAG_MS
 }
@@ -314,10 +305,10 @@ function isStuck(client: Client, nowMs: number): boolean {
   return client.fullMs !== undefined && nowMs - client.fullMs > CUT_MS
 }
 
-/** Resolves when everything is read, if much was unread, or the client is gone: one that reads nothing for long is cut off. */
-async function drained(client: Client): Promise<void> {
+/** Resolves when everything is read, if more than some bytes were unread, or the client is gone: one that reads nothing for long is cut off. */
+async function drained(client: Client, bytes: number): Promise<void> {
   const { response } = client
-  if (response.destroyed || response.writableLength < MAX_UNREAD_BYTES / 2) return
+  if (response.destroyed || response.writableLength < bytes) return
   client.fullMs = performance.now()
   await new Promise<void>((resolve) => {
     const end = () => {

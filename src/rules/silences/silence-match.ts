@@ -41,6 +41,9 @@ export const SILENCE_KEYS: readonly string[] = [
 export interface SilenceTest {
   ofRule: Test
   ofSink: Test
+  /** Kind, namespace and type of the change: the same for many events. */
+  ofPlace(event: SilencedEvent): boolean
+  /** All other conditions. */
   ofEvent(event: SilencedEvent): boolean
   /** Without any condition: it matches everything. */
   isEmpty: boolean
@@ -63,7 +66,7 @@ export function compileSilence(match: SilenceMatch): Compiled<SilenceTest> {
   return compiled({
     ofRule: ofRule.value,
     ofSink: ofSink.value,
-    ofEvent: eventTest(ofKind, conditions),
+    ...eventTests(ofKind, conditions),
     isEmpty: rule === undefined && sink === undefined && Object.keys(when).length === 0,
   })
 }
@@ -72,12 +75,20 @@ function testOf(patterns: Patterns | undefined): Compiled<Test> {
   return patterns === undefined ? compiled(() => true) : compilePatterns(patterns)
 }
 
-function eventTest(ofKind: KindTest, conditions: readonly Condition[]): SilenceTest['ofEvent'] {
-  const sorted = conditions.toSorted((a, b) => a.cost - b.cost)
-  return (event) =>
-    // They read nothing else: `WHEN_KEYS` has only conditions on the event itself.
-    ofKind(kindOf({ apiVersion: event.apiVersion, kind: event.kind })) &&
-    sorted.every(({ test }) => test(event as ClusterEvent))
+function eventTests(
+  ofKind: KindTest,
+  conditions: readonly Condition[],
+): Pick<SilenceTest, 'ofPlace' | 'ofEvent'> {
+  const fixed = conditions.filter((it) => it.fixed)
+  const rest = conditions.filter((it) => !it.fixed).toSorted((a, b) => a.cost - b.cost)
+  // They read nothing else: `WHEN_KEYS` has only conditions on the event itself.
+  const passes = (some: readonly Condition[], event: SilencedEvent) =>
+    some.every(({ test }) => test(event as ClusterEvent))
+  return {
+    ofPlace: (event) =>
+      ofKind(kindOf({ apiVersion: event.apiVersion, kind: event.kind })) && passes(fixed, event),
+    ofEvent: (event) => passes(rest, event),
+  }
 }
 
 /** Returns a stored event as the conditions read it. */

@@ -15,21 +15,52 @@ export function createSilences(
   if (tests.length === 0) return undefined
   // The one that lasts longest is found first.
   tests.sort((a, b) => b.silence.untilMs - a.silence.untilMs)
+  const candidates = candidatesIn(tests)
   return {
     find: (rule, sink, event, atMs, onUntested = () => {}) =>
-      tests.find(
-        (it) => isFor(it, rule, sink, atMs) && holds(it.ofEvent, event, () => onUntested(it.silence)),
-      )?.silence,
+      candidates(rule, sink, event).find((it) => isFor(it, event, atMs, onUntested))?.silence,
+  }
+}
+
+type OneSilence = SilenceTest & { silence: Silence }
+
+/** Maximum size of all kept lists of candidates, a few MB, for any number of rules, sinks and namespaces. */
+const MOST_KEPT = 200_000
+
+/**
+ * Returns the silences that rule, sink, kind, namespace and type of the change leave, in their order. These are the same for many events: a
+ * thousand silences of other namespaces cost nothing.
+ */
+function candidatesIn(tests: readonly OneSilence[]) {
+  const kept = new Map<string, readonly OneSilence[]>()
+  let size = 0
+  return (rule: string, sink: string, event: SilencedEvent): readonly OneSilence[] => {
+    const { type, apiVersion, kind, namespace = '' } = event
+    // None of these can have a space.
+    const key = `${type} ${apiVersion} ${kind} ${namespace} ${sink} ${rule}`
+    const known = kept.get(key)
+    if (known) return known
+    const found = tests.filter(
+      ({ ofRule, ofSink, ofPlace }) => ofRule(rule) && ofSink(sink) && holds(ofPlace, event, () => {}),
+    )
+    size += found.length + 1
+    if (size > MOST_KEPT) {
+      kept.clear()
+      size = found.length + 1
+    }
+    kept.set(key, found)
+    return found
   }
 }
 
 function isFor(
-  { silence: { fromMs, untilMs }, ofRule, ofSink }: SilenceTest & { silence: Silence },
-  rule: string,
-  sink: string,
+  { silence, ofEvent }: OneSilence,
+  event: SilencedEvent,
   atMs: number,
+  onUntested: (silence: Silence) => void,
 ): boolean {
-  return atMs >= fromMs && atMs < untilMs && ofRule(rule) && ofSink(sink)
+  const { fromMs, untilMs } = silence
+  return atMs >= fromMs && atMs < untilMs && holds(ofEvent, event, () => onUntested(silence))
 }
 
 /** Returns false where a value is too long for a pattern: the author of an object must neither stop a commit nor lose an event. */

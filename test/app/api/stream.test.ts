@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createStreams, MOST_CLIENTS_OF_ONE } from '../../../src/app/api/stream.ts'
+import { outgoing } from '../../../src/app/api/stream-messages.ts'
 import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import type { ApiCall } from '../../../src/observe/server/site.ts'
 import { packHistory } from '../../../src/store/history/history-format.ts'
@@ -76,6 +77,18 @@ const record = (name: string, namespace = 'shop'): HistoryRecord => ({
 /** Records in one entry, as an acknowledgement appends them. */
 const append = (...names: string[]) =>
   redis.xadd(bed.keys.history, '*', 'z', packHistory([names.map((it) => record(it))]))
+
+test('the first requests wait together for the connection to Redis', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => void warnings.push(warning)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  const asked = await Promise.all(
+    Array.from({ length: 30 }, () => bed.ask('/api/v1/access', { headers: bearer(TOKENS.reader) })),
+  )
+  expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(warnings).toEqual([])
+})
 
 test('records come as they are written, by the filters of the client', async () => {
   const all = await follow()
@@ -244,6 +257,54 @@ test('what is missed is not sent to a token that has lost its rights', async () 
   expect(response.text).toContain('event: record')
   expect(response.text).not.toContain('the-last-one')
   expect(response.destroyed).toBe(true)
+})
+
+async function joined(streams: ReturnType<typeof openStreams>, caller: string): Promise<Unread> {
+  const { response, served } = streams.join({ caller })
+  await served
+  return response
+}
+
+test('with many clients less is kept of what one has not read', async () => {
+  const streams = openStreams()
+  const [slow, other] = [await joined(streams, 'a'), await joined(streams, 'a')]
+  slow.writableLength = 100_000
+  await append('few-clients')
+  await waitFor(() => slow.text.includes('few-clients'), { what: 'the record' })
+  for (let i = 0; i < 800; i++) await joined(streams, `caller-${i % 4}`)
+  await append('many-clients')
+  await waitFor(() => other.text.includes('many-clients'), { what: 'the record' })
+  expect(slow.text).not.toContain('many-clients')
+})
+
+test('a client that joins while others are written to gets each record once', async () => {
+  const streams = openStreams()
+  const [first, second] = [await joined(streams, 'a'), await joined(streams, 'a')]
+  let late: Promise<Unread> | undefined
+  const write = first.write.bind(first)
+  first.write = (chunk) => {
+    write(chunk)
+    if (late || !first.text.includes('event: record')) return
+    late = joined(streams, 'a')
+    // Longer than a slice: the others get it later.
+    for (const startMs = performance.now(); performance.now() - startMs < 20; );
+  }
+  await append('now')
+  await waitFor(() => second.text.includes('now'), { what: 'the record' })
+  await append('next')
+  await waitFor(() => second.text.includes('next'), { what: 'the next record' })
+  for (const client of [first, second, await late])
+    expect(client?.text.match(/"name":"(now|next)"/g)).toEqual(['"name":"now"', '"name":"next"'])
+})
+
+test('a record is encoded once, and for a client that may read a part of it by itself', () => {
+  const digest = { ...record('web'), notice: { kind: 'digest' as const, count: 2, objects: ['a', 'b'] } }
+  const [one] = outgoing(['0-0.0', '0-0.0'], [{ record: digest, stream: 0, place: '5-1.3' }])
+  const part = { ...digest, notice: { ...digest.notice, objects: ['a'] } }
+  const whole = one?.textFor(digest)
+  expect(whole).toMatch(/^event: record\nid: 5-1\.3~0-0\.0\ndata: .*"objects":\["a","b"\].*\n\n$/)
+  expect(one?.textFor(part)).toContain('"objects":["a"]')
+  expect(one?.textFor(digest)).toBe(whole)
 })
 
 test('there is a bound for the streams of one caller, and for all', { timeout: 30_000 }, async () => {

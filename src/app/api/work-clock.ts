@@ -1,0 +1,31 @@
+import { TimeSlice } from '../../text/yielding.ts'
+
+/** Measures work that is done in slices: the time of the process that it takes, without what others do between its slices. */
+export class WorkClock {
+  readonly #slice = new TimeSlice()
+  #workedMs = 0
+  #sinceMs = performance.now()
+
+  isDue(): boolean {
+    return this.#slice.isDue()
+  }
+
+  /** Gives the event loop back. */
+  async pause(): Promise<void> {
+    await this.#stop()
+    await this.#slice.take()
+    this.#sinceMs = performance.now()
+  }
+
+  /** Returns how long the work took, in milliseconds. */
+  async end(): Promise<number> {
+    await this.#stop()
+    return this.#workedMs
+  }
+
+  async #stop(): Promise<void> {
+    // Node passes what was written to the system in the next tick: that is the larger part of writing to many.
+    await new Promise<void>((resolve) => process.nextTick(resolve))
+    this.#workedMs += performance.now() - this.#sinceMs
+  }
+}
