@@ -18,7 +18,9 @@ export function createSilences(
   const candidates = candidatesIn(tests)
   return {
     find: (rule, sink, event, atMs, onUntested = () => {}) =>
-      candidates(rule, sink, event).find((it) => isFor(it, event, atMs, onUntested))?.silence,
+      candidates(rule, sink, event).find(
+        (it) => isInForce(it.silence, atMs) && holds(it.ofEvent, event, () => onUntested(it.silence)),
+      )?.silence,
   }
 }
 
@@ -40,8 +42,8 @@ function candidatesIn(tests: readonly OneSilence[]) {
     const key = `${type} ${apiVersion} ${kind} ${namespace} ${sink} ${rule}`
     const known = kept.get(key)
     if (known) return known
-    const found = tests.filter(
-      ({ ofRule, ofSink, ofPlace }) => ofRule(rule) && ofSink(sink) && holds(ofPlace, event, () => {}),
+    const found = tests.flatMap((it) =>
+      it.ofRule(rule) && it.ofSink(sink) ? (withPlace(it, event) ?? []) : [],
     )
     size += found.length + 1
     if (size > MOST_KEPT) {
@@ -53,14 +55,17 @@ function candidatesIn(tests: readonly OneSilence[]) {
   }
 }
 
-function isFor(
-  { silence, ofEvent }: OneSilence,
-  event: SilencedEvent,
-  atMs: number,
-  onUntested: (silence: Silence) => void,
-): boolean {
-  const { fromMs, untilMs } = silence
-  return atMs >= fromMs && atMs < untilMs && holds(ofEvent, event, () => onUntested(silence))
+/** Returns the silence if it is about the place of an event. One that cannot be tested stays, so that each event reports it. */
+function withPlace(it: OneSilence, event: SilencedEvent): OneSilence | undefined {
+  try {
+    return it.ofPlace(event) ? it : undefined
+  } catch {
+    return { ...it, ofEvent: it.ofPlace }
+  }
+}
+
+function isInForce({ fromMs, untilMs }: Silence, atMs: number): boolean {
+  return atMs >= fromMs && atMs < untilMs
 }
 
 /** Returns false where a value is too long for a pattern: the author of an object must neither stop a commit nor lose an event. */
