@@ -18,13 +18,14 @@ export function watchesOf(
       counts,
     }))
   return watchViews({ instances }).map(({ instance, watch }) => {
-    const { behind, verified, lastError, holder } = watch
+    const { behind, verified, lastError, holder, relists } = watch
     return {
       ...{ title: watch.title, key: watch.key, phase: watch.phase, ready: watch.ready },
       process: holder || `${instance.host} ${instance.pid}`,
       ...(watch.resourceVersion !== '' && { resourceVersion: watch.resourceVersion }),
       ...(watch.lastContactMs > 0 && { lastContactMs: Math.round(watch.lastContactMs) }),
       ...(behind && { behindMs: Math.max(0, Math.round(behind.ms)) }),
+      ...(relists && { relists: { ...relists, atMs: Math.round(relists.atMs) } }),
       ...(lastError !== undefined && { lastError: friendlyError(lastError) }),
       ...(verified && { differences: verified.differences }),
       counts: ledger.watches[watch.key] ?? NO_COUNTS,
@@ -43,7 +44,7 @@ export function sinksOf(
     const counts = ledger.sinks[name]
     const type = types.get(name)
     const { health, lastError, ...view } = sinkView({ instances }, name)
-    const { quarantined, failingTargets, queue, lastDeliveredMs } = view
+    const { quarantined, failingTargets, queue, lastDeliveredMs, warnings } = view
     return {
       name,
       ...(type !== undefined && { type }),
@@ -60,6 +61,7 @@ export function sinksOf(
       ...(lastDeliveredMs > 0 && { lastDeliveredMs: Math.round(lastDeliveredMs) }),
       ...(lastError?.lastError !== undefined && { lastError: friendlyError(lastError.lastError) }),
       ...(lastError?.lastErrorMs !== undefined && { lastErrorMs: Math.round(lastError.lastErrorMs) }),
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
     }
   })
 }
@@ -148,5 +150,6 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
       if (health !== 'partly') return []
       return [`sink ${name}: ${quarantined} objects and ${failingTargets} targets fail${why}`]
     }),
+    ...sinks.flatMap(({ name, warnings = [] }) => warnings.map((it) => `sink ${name}: ${it}`)),
   ]
 }

@@ -131,6 +131,7 @@ function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
     attempts,
     attemptCount = attempts.length,
     limit,
+    untilMs,
     reason,
     detail,
     isReplay,
@@ -140,6 +141,7 @@ function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
   return {
     ...{ sink, rule, outcome, atMs, attempts: attemptCount },
     ...(limit !== undefined && { limit }),
+    ...(untilMs !== undefined && { untilMs }),
     ...(record.silence !== undefined && { silence: record.silence }),
     ...(reason !== undefined && { reason }),
     ...(why !== undefined && { detail: why }),

@@ -103,7 +103,9 @@ function SinkTable({ items }: { items: readonly Sink[] }) {
         },
         { title: 'Last delivered', cell: (it) => <Time at={it.lastDeliveredMs} /> },
       ]}
-      below={(it) => (it.health === 'ok' || it.health === 'not in use' ? null : <WhyFailing sink={it} />)}
+      below={(it) =>
+        !it.warnings && (it.health === 'ok' || it.health === 'not in use') ? null : <WhyFailing sink={it} />
+      }
     />
   )
 }
@@ -115,9 +117,25 @@ function outRate(sink: string): string {
 
 /** Why a sink is behind, in a line. */
 export function WhyFailing({ sink }: { sink: Sink }) {
-  const { lastError, lastErrorMs, quarantined, failingTargets, queueBytes, queueMaxBytes, fullInMs } = sink
+  const {
+    lastError,
+    lastErrorMs,
+    quarantined,
+    failingTargets,
+    queueBytes,
+    queueMaxBytes,
+    fullInMs,
+    warnings,
+  } = sink
   return (
     <div class="why">
+      {warnings?.map((it) => (
+        <p key={it}>
+          <Mark status="warn">
+            <Text of={it} />
+          </Mark>
+        </p>
+      ))}
       {lastError && (
         <p>
           <span class="label">last error</span> <Text of={lastError} /> <Time at={lastErrorMs} />
