@@ -112,7 +112,8 @@ function isBehind({ behindMs = 0 }: Watch): boolean {
 function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: readonly Sink[]): string[] {
   const { instances, redisRefuses, ledger } = report
   const who = ({ host, pid }: { host: string; pid: number }) => `${host} ${pid}`
-  const minutes = (ms: number) => `${Math.floor(ms / 60_000)} min`
+  const lasting = (ms: number) =>
+    ms < 60_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : `${Math.floor(ms / 60_000)} min`
   const digests = new Set(instances.flatMap(({ config }) => config?.digest ?? []))
   return [
     ...(redisRefuses === undefined ? [] : [`Redis refuses writes: ${redisRefuses}`]),
@@ -138,11 +139,11 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
     ...watches.flatMap((it) => {
       const why = it.lastError === undefined ? '' : `: ${it.lastError}`
       if (it.phase === 'failing') return [`watch ${it.title} fails${why}`]
-      return isBehind(it) ? [`watch ${it.title} is behind for ${minutes(it.behindMs ?? 0)}${why}`] : []
+      return isBehind(it) ? [`watch ${it.title} is behind for ${lasting(it.behindMs ?? 0)}${why}`] : []
     }),
     ...sinks.flatMap(({ name, health, lastError, oldestMs, pending, quarantined, failingTargets }) => {
       const why = lastError === undefined ? '' : `: ${lastError}`
-      const since = oldestMs === undefined ? '' : `, the oldest for ${minutes(report.atMs - oldestMs)}`
+      const since = oldestMs === undefined ? '' : `, the oldest for ${lasting(report.atMs - oldestMs)}`
       if (health === 'failing')
         return [
           `sink ${name} fails, ${pending.toLocaleString('en')} ${pending === 1 ? 'delivery waits' : 'deliveries wait'}${since}${why}`,

@@ -115,6 +115,9 @@ function outRate(sink: string): string {
   return last ? rate(last.delivered) : '…'
 }
 
+/** What lies further ahead is no forecast. */
+const SOON_MS = 172_800_000
+
 /** Why a sink is behind, in a line. */
 export function WhyFailing({ sink }: { sink: Sink }) {
   const {
@@ -150,7 +153,7 @@ export function WhyFailing({ sink }: { sink: Sink }) {
           Queue {bytes(queueBytes)} of {bytes(queueMaxBytes)}
           {fullInMs === 0
             ? ': full, the oldest deliveries become dead letters'
-            : fullInMs !== undefined && `: full in ${duration(fullInMs)} at this rate`}
+            : fullInMs !== undefined && fullInMs < SOON_MS && `: full in ${duration(fullInMs)} at this rate`}
           .
         </p>
       )}

@@ -74,7 +74,7 @@ function WatchTable({ items }: { items: readonly Watch[] }) {
           },
         },
         { title: 'Behind', isNumber: true, cell: (it) => (it.behindMs ? duration(it.behindMs) : '–') },
-        { title: 'Position', isNumber: true, cell: (it) => <code>{it.resourceVersion ?? 'none yet'}</code> },
+        { title: 'Position', cell: (it) => <code>{it.resourceVersion ?? 'none yet'}</code> },
         { title: 'Last contact', cell: (it) => <Time at={it.lastContactMs} /> },
         { title: 'Relists', isNumber: true, cell: (it) => count(it.relists?.count ?? 0) },
         ...(isVerified
