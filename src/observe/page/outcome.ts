@@ -1,5 +1,7 @@
-import type { Status } from './parts/mark.tsx'
 import { endTime } from './shown.ts'
+
+/** Each has a shape and a colour: `parts/mark.tsx`. */
+export type Status = 'good' | 'warn' | 'bad' | 'wait' | 'off' | 'held'
 
 /** What is shown of how a delivery ended, or where it is. */
 interface Ended {

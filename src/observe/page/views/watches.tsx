@@ -1,6 +1,7 @@
 import type { Watch, Watches } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
-import { Mark, type Status } from '../parts/mark.tsx'
+import type { Status } from '../outcome.ts'
+import { Mark } from '../parts/mark.tsx'
 import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
