@@ -116,7 +116,7 @@ function outRate(sink: string): string {
   return last ? rate(last.delivered) : '…'
 }
 
-/** What lies further ahead is no forecast. */
+/** A bound that is further away is not shown: the rate will have changed by then. */
 const SOON_MS = 172_800_000
 
 /** Why a sink is behind, in a line. */

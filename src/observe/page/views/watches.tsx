@@ -13,7 +13,7 @@ const EVERY_MS = 3_000
 const CAUSES: Record<string, string> = {
   expired: 'its position was too old (410)',
   regression: 'the cluster was restored',
-  'quick-end': 'the watch ended at once, again and again',
+  'quick-end': 'the API server ended the watch repeatedly',
   unreadable: 'a frame could not be read',
   stalled: 'its position did not move',
 }
