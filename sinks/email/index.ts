@@ -1,7 +1,7 @@
 import { defineSink, groupByOf, TemplateFault } from '../../src/sink/index.ts'
 import { addressesOf, checkRoute, EmailConfig, EmailRoute, recipientsOf, targetOf } from './config.ts'
 import { subjectOf, writeMail } from './format.ts'
-import { inCode, inHtml } from './html.ts'
+import { inCode, inHtml, plainOf } from './html.ts'
 
 /** Sends notifications as mail over SMTP: text and HTML, one thread for each object in trouble. */
 export default defineSink<EmailConfig, EmailRoute>({
@@ -12,6 +12,7 @@ export default defineSink<EmailConfig, EmailRoute>({
   checkRoute,
   escape: inHtml,
   code: inCode,
+  plain: plainOf,
   showsChanges: () => true,
   // A crash repeats a batch, so it is no larger than the number of sessions that there may be.
   maxBatch: 20,

@@ -12,7 +12,7 @@ import { type Answer, createSlackApi, createTransport, type SlackApi } from './c
 import { SlackConfig, SlackRoute, WEBHOOK_CHANNEL, WEBHOOK_MODE } from './config.ts'
 import { channelOf, createDelivery } from './deliver.ts'
 import { openInteractions } from './interactions.ts'
-import { inMrkdwn } from './markup.ts'
+import { inMrkdwn, plainOfMrkdwn } from './markup.ts'
 import { createApiPoster, createFailingChannels, createWebhookPoster } from './post.ts'
 import { createBucket, createBuckets } from './rate-limit.ts'
 import { createRootMessages, createThreads } from './thread-store.ts'
@@ -35,6 +35,7 @@ export default defineSink<SlackConfig, SlackRoute>({
   route: SlackRoute,
   checkRoute,
   escape: inMrkdwn,
+  plain: plainOfMrkdwn,
   showsChanges: () => true,
   maxBatch: 500,
   example: `{ type: slack, token: "\${env:SLACK_TOKEN}", channel: "#kubernetes" }`,
@@ -112,6 +113,7 @@ export default defineSink<SlackConfig, SlackRoute>({
         const warning = 'an incoming webhook cannot be checked without posting: the first message will show'
         return { ok: true, warnings: [warning] }
       },
+      warnings: () => interactions?.warnings() ?? [],
       async close() {
         await interactions?.close()
         await rootMessages.close()

@@ -28,6 +28,8 @@ interface Interactions {
   poster: Poster
   /** A missing connection is a warning: messages are sent all the same. Without actions the token is checked alone. */
   health(signal: AbortSignal): Promise<Health>
+  /** The same without a question to anybody. */
+  warnings(): readonly string[]
   close(): Promise<void>
 }
 
@@ -44,6 +46,7 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
       buttonsOf: () => undefined,
       poster: parts.poster,
       health: (signal) => checkAppToken({ config, appToken, userAgent, mask }, fetching, signal),
+      warnings: () => [],
       async close() {},
     }
   const written = createWrittenChannels(store, () => clock.now())
@@ -65,6 +68,13 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
     handler.handle,
     sinkOfPayload,
   )
+  function warnings(): string[] {
+    const trouble = socket.trouble()
+    const forMs = trouble ? clock.now() - trouble.sinceMs : 0
+    if (!trouble || forMs < TROUBLE_MS) return []
+    return [`buttons have not worked for ${Math.floor(forMs / 60_000)} min: ${trouble.detail}`]
+  }
+
   return {
     buttonsOf: (message) => buttonsOf(message, { sink, actions: options, of: actions.of }),
     poster: {
@@ -79,12 +89,10 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
       },
     },
     async health() {
-      const trouble = socket.trouble()
-      const forMs = trouble ? clock.now() - trouble.sinceMs : 0
-      if (!trouble || forMs < TROUBLE_MS) return { ok: true }
-      const minutes = Math.floor(forMs / 60_000)
-      return { ok: true, warnings: [`buttons have not worked for ${minutes} min: ${trouble.detail}`] }
+      const found = warnings()
+      return found.length > 0 ? { ok: true, warnings: found } : { ok: true }
     },
+    warnings,
     async close() {
       await socket.close()
       await handler.close()

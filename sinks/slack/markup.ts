@@ -1,8 +1,19 @@
-import { clock, printable } from '../../src/sink/index.ts'
+import { clock, markRemover, printable } from '../../src/sink/index.ts'
 
 /** Slack's mrkdwn knows three characters that begin something; a ping or a link cannot be made without them. */
 export function inMrkdwn(text: string): string {
   return text.replace(/[&<>]/g, (it) => ENTITIES[it] as string)
+}
+
+const withoutMarks = markRemover(['*', '_', '~', '`'])
+
+/** Returns what a reader sees of mrkdwn: without marks, links and mentions by their titles. */
+export function plainOfMrkdwn(text: string): string {
+  return withoutMarks(
+    text.replace(/<([^<>|\n]*)(?:\|([^<>\n]*))?>/g, (_, target: string, title?: string) =>
+      title ? title : target.replace(/^!/, '@'),
+    ),
+  ).replace(/&(lt|gt|amp);/g, (_, name: string) => ({ lt: '<', gt: '>' })[name] ?? '&')
 }
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }

@@ -5,6 +5,7 @@ import {
   createSemaphore,
   defineSink,
   deliverInOrder,
+  type Markup,
   type Message,
   type Outcome,
   type Reply,
@@ -51,7 +52,7 @@ export async function presetType(preset: PresetName): Promise<SinkType<WebhookCo
 function typeOf(
   type: string,
   config: ConfigSchema<WebhookConfig>,
-  more: Pick<SinkType, 'example' | 'placeholders' | 'escape' | 'code'>,
+  more: Pick<SinkType, 'example' | 'placeholders' | keyof Markup>,
 ): SinkType<WebhookConfig> {
   return defineSink<WebhookConfig>({
     apiVersion: 1,

@@ -79,6 +79,8 @@ export interface SinkChoices {
   typeOf(sink: string): SinkType
   /** delivery → message, with the rule's options and templates */
   render: Render
+  /** Returns what the reader of a sink sees of a text in its markup. */
+  plainOf(text: string, sink: string): string
   /** Returns `<sink>/<lane>`: a lane that the sink type names, or one of 16 by the object's name or its group. */
   laneOf(delivery: Delivery): string
   /** Returns target and body of a message, if the type supports it. Throws TemplateFault. */
@@ -106,14 +108,24 @@ export async function chooseSinks(
   )
   const typeOf = (sink: string) => types.get(sink) as SinkType
   const markupOf = (sink: string): Markup => typeOf(sink).markup?.(options.get(sink)) ?? typeOf(sink)
+  const plainOf = (text: string, sink: string) => {
+    try {
+      return markupOf(sink).plain?.(text) ?? text
+    } catch {
+      // Of a plug-in: how it was delivered is recorded all the same.
+      return text
+    }
+  }
   const render = createRender({
     routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
     ruleOf: (rule) => rules.get(rule),
     contentOf: createContents(config, markupOf, clock),
+    plainOf,
   })
   return {
     typeOf,
     render,
+    plainOf,
     laneOf(delivery) {
       const { sink } = delivery
       const lane = types.get(sink)?.lane

@@ -43,12 +43,17 @@ export interface HistoryRecord {
   /** Of a dead letter. */
   reason?: string
   detail?: string
-  /** What the reader saw first, in the markup of the sink: at most 120 characters; only of messages that have one. */
+  /** What the reader saw first, as plain text: at most 120 characters; only of messages that have one. */
   title?: string
   /** Delivered in an unusual way, such as `truncated`. */
   note?: string
   /** Of a suppressed event. */
   limit?: LimitName
+  /**
+   * Of a suppressed event, where its limit has an end: until when the limit suppresses, as known at that time, in Unix milliseconds. A
+   * later event can postpone it, and an operator or the end of an incident can bring it forward.
+   */
+  untilMs?: number
   /** The id of the silence that suppressed it; `detail` has who added it, and why. */
   silence?: string
   /** A digest of so many events, the objects of the first of them, or the end of an incident. */

@@ -124,6 +124,8 @@ export interface Suppression {
   limit: LimitName
   /** Those that it would have gone to. */
   sinks: readonly string[]
+  /** Until when the limit suppresses, Unix milliseconds; absent if it has no end that is known. */
+  untilMs?: number
   /** The id of the silence. */
   silence?: string
   /** Who silenced or acknowledged, and why. */

@@ -21,6 +21,8 @@ export interface WatchStatus {
   aliveUntilMs: number
   /** Set while its position is behind the API server's, or cannot be compared: for how long, and what the watch waits for. */
   behind?: { ms: number; waitsFor: 'api-server' | 'redis' }
+  /** Lists after the first one since the process works on it: how many, and the cause and the time of the last one. */
+  relists?: { count: number; cause: string; atMs: number }
   /** The last comparison of the index with the cluster: when it ended, and how many objects differed. */
   verified?: { atMs: number; differences: number }
   lastError?: string
@@ -60,6 +62,8 @@ export interface SinkStatus {
   lastDeliveredMs?: number
   lastError?: string
   lastErrorMs?: number
+  /** What does not work although it delivers, such as buttons of its messages. No secrets. */
+  warnings?: readonly string[]
 }
 
 /** A rule of the configuration, as one process sees it. */

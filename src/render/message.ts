@@ -23,11 +23,13 @@ interface RenderOptions {
   ruleOf?(rule: string): RuleAttributes | undefined
   /** Renders the content of a summary by the templates of rule and sink. */
   contentOf(message: Message, sink: string): Content
+  /** Returns a text in the markup of a sink as its reader sees it; without it there is no markup. */
+  plainOf?(text: string, sink: string): string
 }
 
 export type Render = (delivery: Delivery, attempt: number) => RenderedMessage
 
-/** `shownTitle`: the title of its content, once a sink has read that. */
+/** `shownTitle`: the title of its content as plain text, once a sink has read that. */
 type RenderedMessage = Message & { readonly shownTitle: string | undefined }
 
 /** Creates the messages for sinks; expensive parts are computed on first use. */
@@ -36,6 +38,8 @@ export function createRender(options: RenderOptions): Render {
 }
 
 const NO_LABELS = {}
+/** As much of a title as the history can need, markup included. */
+const MAX_SHOWN = 1_000
 
 class LazyMessage implements RenderedMessage {
   readonly attempt: number
@@ -103,7 +107,8 @@ class LazyMessage implements RenderedMessage {
   }
 
   get shownTitle(): string | undefined {
-    return this.#content?.title
+    const title = this.#content?.title.slice(0, MAX_SHOWN)
+    return title && (this.#options.plainOf?.(title, this.#delivery.sink) ?? title)
   }
 
   get cloudEvent(): Buffer {

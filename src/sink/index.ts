@@ -45,6 +45,7 @@ export {
   SEVERITY_SIGNS,
   timeOf,
 } from './message.ts'
+export { markRemover } from './plain-text.ts'
 export type { ProxySetting } from './proxy.ts'
 export { isForbiddenHost } from './proxy.ts'
 export type {

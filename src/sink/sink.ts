@@ -19,6 +19,11 @@ export interface Sink<R = unknown> {
    * as a failure.
    */
   health?(signal: AbortSignal): Promise<Health>
+  /**
+   * Returns what the operator should know of a sink that delivers all the same, such as a lost connection for buttons; [] if nothing. No
+   * secrets. Called every few seconds: it asks nobody.
+   */
+  warnings?(): readonly string[]
   /** Ends pending work and frees all resources; may be called twice. */
   close(): Promise<void>
 }
@@ -82,7 +87,7 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   route?: ConfigSchema<R>
   /** Checks a rule's options against this section, such as a topic that neither names, when the file is checked. */
   checkRoute?(route: R, config: C, rule?: RuleFacts): readonly SchemaIssue[]
-  /** Replaces `escape` and `code` where they depend on the section. */
+  /** Replaces `escape`, `code` and `plain` where they depend on the section. */
   markup?(config: C): Markup
   /**
    * The sink shows readable messages with old → new values: previous objects are stored for it. Where it is
@@ -271,4 +276,9 @@ export interface Markup {
   escape?(text: string): string
   /** Writes plain text as code, so that nothing can break out of it; for the filter `code`. Default: as `escape` does. */
   code?(text: string): string
+  /**
+   * Returns what a reader sees of a text in the format: without marks and escapes, links by their titles. For the history and the page,
+   * which show it as text. Default: the text as it is.
+   */
+  plain?(text: string): string
 }

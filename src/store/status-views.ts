@@ -15,6 +15,8 @@ export interface SinkView {
   lastDeliveredMs: number
   /** The report of the process that fails, else of the one with the last error. */
   lastError: SinkStatus | undefined
+  /** What does not work although it delivers, each once. */
+  warnings: readonly string[]
 }
 
 export function sinkView({ instances }: Pick<StatusReport, 'instances'>, sink: string): SinkView {
@@ -28,6 +30,8 @@ export function sinkView({ instances }: Pick<StatusReport, 'instances'>, sink: s
     queue: views.find((it) => it.queue)?.queue,
     lastDeliveredMs: Math.max(0, ...views.map((it) => it.lastDeliveredMs ?? 0)),
     lastError: failing ?? views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0],
+    // Another process may count the same minutes from another moment.
+    warnings: views.find((it) => it.warnings)?.warnings ?? [],
   }
 }
 

@@ -42,6 +42,7 @@ const RECORDS: HistoryRecord[] = [
     sinks: ['hook'],
     attempts: [],
     limit: 'throttle',
+    untilMs: AT_MS + 1_800_000,
   },
   {
     ...{ outcome: 'dead', atMs: AT_MS + 2, rule: 'all', sinks: ['hook'], attempts: [], reason: 'expired' },
@@ -93,7 +94,7 @@ test('history as text: one line a record, whatever names and answers have in the
   expect(stdout).toMatch(
     /2026-11-26 04:00:00 UTC +Pod shop\/web +BackOff +crash +hook +delivered after 2 attempts: HTTP 503/,
   )
-  expect(stdout).toContain('suppressed by throttle')
+  expect(stdout).toContain('suppressed by throttle until 04:30:00 UTC')
 })
 
 test('of an object that it does not know, history says since when it goes back', async () => {

@@ -87,7 +87,7 @@ test('status shows a watch once, by the newest report of a process that works on
   }
 })
 
-test('status shows for how long a watch has been behind, once that is unusual', async () => {
+test('status shows for how long a watch has been behind once that is unusual, its relists, and what sinks warn of', async () => {
   using desk = openDesk()
   await using left = await stopped('here')
   desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
@@ -106,9 +106,18 @@ test('status shows for how long a watch has been behind, once that is unusual', 
         pid: 1,
         startedMs: 1,
         atMs: Date.now(),
-        sinks: [],
+        sinks: [
+          {
+            sink: 'chat',
+            healthy: true,
+            aside: 0,
+            failingTargets: 0,
+            warnings: ['buttons have not worked for 3 min'],
+          },
+        ],
       },
       watches: [
+        { ...watch('lists'), relists: { count: 2, cause: 'expired', atMs: Date.now() - 300_000 } },
         watch('jams', { ms: 180_000, waitsFor: 'api-server' }),
         watch('waits', { ms: 180_000, waitsFor: 'redis' }),
         watch('probes', { ms: 20_000, waitsFor: 'api-server' }),
@@ -120,6 +129,8 @@ test('status shows for how long a watch has been behind, once that is unusual', 
     expect(stdout).toMatch(/^waits +watching, behind for 3 min \(Redis\) +7 /m)
     expect(stdout).toMatch(/^probes +watching +7 /m)
     expect(stdout).toMatch(/^follows +watching +7 /m)
+    expect(stdout).toMatch(/^lists .* 2, last 5 min ago: expired/m)
+    expect(stdout).toMatch(/^sink chat: buttons have not worked for 3 min$/m)
   } finally {
     redis.disconnect()
   }

@@ -3,6 +3,7 @@ import { createRing } from '../../src/observe/page/data/ring.ts'
 import { noteSamples, ratesOf, samplesOf } from '../../src/observe/page/data/samples.ts'
 import { sseReader } from '../../src/observe/page/data/sse.ts'
 import { eventLink, isEventId, objectLink, withQuery } from '../../src/observe/page/links.ts'
+import { outcomeText } from '../../src/observe/page/outcome.ts'
 import { duration, inOneLine, pieces, relative, webLink } from '../../src/observe/page/shown.ts'
 
 describe('text of others', () => {
@@ -53,6 +54,17 @@ test('times are short, in the past and in the future', () => {
   ])
   expect(relative(3_600_000, 0)).toBe('in 60 min')
   expect([0.4, 12, 1_234, 61_000].map(duration)).toEqual(['0 ms', '12 ms', '1.2 s', '61 s'])
+})
+
+test('until when an event is suppressed, with the date on another day', () => {
+  const atMs = new Date(2026, 10, 26, 13, 35, 10).getTime()
+  const until = (limit: string, ms: number | undefined) =>
+    outcomeText({ outcome: 'suppressed', atMs, limit, untilMs: ms === undefined ? ms : atMs + ms })
+  expect(until('throttle', 1_800_000)).toBe('suppressed by throttle until 14:05')
+  expect(until('debounce', 10_000)).toBe('suppressed by debounce until 13:35:20')
+  expect(until('mute', 12 * 3_600_000)).toBe('suppressed by mute until 2026-11-27 01:35')
+  expect(until('acknowledged', 1_800_000)).toBe('suppressed: acknowledged until 14:05')
+  expect(until('resolve', undefined)).toBe('suppressed by resolve')
 })
 
 test('addresses encode each part', () => {

@@ -138,6 +138,7 @@ test('an acknowledged incident sends nothing but its resolve notification; the n
   const by = { by: 'alice', atMs: START_MS + 1, reason: 'on it' }
   expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'r', key: 'r:none' }, by)).toBe(false)
   expect(await acknowledgeIncident(it.reader, it.keys, incident, by)).toBe(true)
+  it.clock.ms = START_MS + 30_000
   await happen({ at: 30 })
   expect((await listIncidents(it.reader, it.keys)).items).toEqual([{ ...incident, acknowledged: by }])
   expect((await it.ledger()).rules['r']).toMatchObject({
@@ -145,6 +146,8 @@ test('an acknowledged incident sends nothing but its resolve notification; the n
     sent: 1,
     suppressed: { acknowledged: 1 },
   })
+  const [record] = await Array.fromAsync(readHistory(it.reader, it.keys))
+  expect(record).toMatchObject({ limit: 'acknowledged', untilMs: START_MS + 90_000 })
   it.clock.ms = START_MS + 90_000
   expect(await it.fire()).toBe(true)
   expect((await listIncidents(it.reader, it.keys)).items).toEqual([])

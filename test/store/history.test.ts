@@ -5,7 +5,7 @@ import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/h
 import { readHistory } from '../../src/store/history/read-history.ts'
 import { ACKNOWLEDGE, ackArguments, type LaneAcks } from '../../src/store/lanes/ack-script.ts'
 import { runScript } from '../../src/store/redis/script.ts'
-import { limitsIn } from '../rules/limits/bed.ts'
+import { limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 import { startRealLimits } from './real-limits-bed.ts'
@@ -49,6 +49,7 @@ test('what the history packs comes out as it was', () => {
         sinks: ['a', 'b'],
         attempts: [],
         limit: 'throttle',
+        untilMs: 1_800_007,
       },
     ],
   ]
@@ -58,6 +59,24 @@ test('what the history packs comes out as it was', () => {
   expect(payload.includes(nameOfUid('u'))).toBe(true)
   expect(unpackHistory(Buffer.from([9, 0, 0]))).toBeUndefined()
   expect(unpackHistory(payload.subarray(0, 20))).toBeUndefined()
+})
+
+test('what a limit suppresses takes at most 220 bytes alone, and a fifth of it among others', () => {
+  const suppressed = (i: number): HistoryRecord => ({
+    outcome: 'suppressed',
+    atMs: START_MS + i * 137,
+    event: {
+      id: `prod-eu/7d3f1c2d-8d1f-4a53-9b1d-3f9c6a7e5b${10 + i}/${1_234_567 + i * 31}/MODIFIED`,
+      ...({ type: 'MODIFIED', apiVersion: 'v1', kind: 'Event', namespace: 'shop' } as const),
+      name: `web-5d8f7c9b4-x7zq${i}.17ab34cd56ef`,
+      reason: 'BackOff',
+      regarding: { kind: 'Pod', namespace: 'shop', name: `web-5d8f7c9b4-x7zq${i}` },
+    },
+    ...{ rule: 'crash-loops', sinks: ['oncall', 'pager'], attempts: [] },
+    ...{ limit: 'throttle', untilMs: START_MS + 1_800_000 + i * 1_371 },
+  })
+  expect(packHistory([[suppressed(1)]]).length).toBeLessThanOrEqual(220)
+  expect(packHistory([Array.from({ length: 80 }, (_, i) => suppressed(i))]).length / 80).toBeLessThan(40)
 })
 
 test('a delivery leaves one record, with its failed attempts, and the ledger agrees', async () => {
@@ -188,19 +207,29 @@ test('what limits suppress is recorded with the limit, also when its time comes 
   await happen({ at: 0, name: 'a' })
   await happen({ at: 1, name: 'b' })
   await happen({ at: 2, name: 'c', rule: 'last' })
+  it.clock.ms = START_MS + 3_000
   await happen({ at: 3, name: 'd', rule: 'last' })
   const records = await collect(readHistory(it.reader, it.keys))
   expect(
-    records.map(({ outcome, event, rule, sinks, limit }) => ({
+    records.map(({ outcome, event, rule, sinks, limit, untilMs = 0 }) => ({
       outcome,
       name: event.name,
       rule,
       sinks,
       limit,
+      untilMs: untilMs - START_MS,
     })),
   ).toEqual([
-    { outcome: 'suppressed', name: 'c', rule: 'last', sinks: ['hook'], limit: 'debounce' },
-    { outcome: 'suppressed', name: 'b', rule: 'r', sinks: ['hook'], limit: 'throttle' },
+    // The newest waits until there was nothing for ten seconds; an hour after what was sent, the next one is.
+    {
+      outcome: 'suppressed',
+      name: 'c',
+      rule: 'last',
+      sinks: ['hook'],
+      limit: 'debounce',
+      untilMs: 3_000 + 10_000,
+    },
+    { outcome: 'suppressed', name: 'b', rule: 'r', sinks: ['hook'], limit: 'throttle', untilMs: 3_600_000 },
   ])
   const { rules } = await it.ledger()
   expect(records).toHaveLength(

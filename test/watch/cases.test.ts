@@ -60,6 +60,7 @@ test('cases 6, 7, 8, 9: an in-stream 410 leads to one list, and exactly the net 
     order.indexOf('ADDED again@18 synthesized'),
   )
   expect(await it.metric('watch_relists_total')).toMatchObject([{ labels: { cause: 'expired' }, value: 1 }])
+  expect(it.statuses()).toMatchObject([{ relists: { count: 1, cause: 'expired', atMs: expect.any(Number) } }])
 })
 
 test('case 10: a 410 as the answer to the request does the same', async () => {

@@ -14,9 +14,15 @@ export function fullWidthText(text: string): string {
     .replace(/\b(https?|ftp|mailto):/gi, '$1\u200b:')
 }
 
-export const fullWidthMarkup: Markup = { escape: fullWidthText }
-
 /** Returns the readable text of our Markdown, for fields without markup. */
 export function plainOfFullWidth(markdown: string): string {
   return markdown.replace(/\*\*/g, '')
+}
+
+export const fullWidthMarkup: Markup = {
+  escape: fullWidthText,
+  plain: (text) =>
+    plainOfFullWidth(text)
+      .replace(/\[([^[\]\n]*)\]\([^()\s]*\)/g, '$1')
+      .replace(/\b(https?|ftp|mailto)\u200b:/gi, '$1:'),
 }

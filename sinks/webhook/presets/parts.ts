@@ -8,6 +8,7 @@ import {
   MAX_SHOWN_CHANGES,
   type Markup,
   type Message,
+  markRemover,
   SEVERITY_SIGNS,
   type Severity,
   timeOf,
@@ -270,16 +271,25 @@ function inlineCode(text: string): string {
   return `\`${text.replace(/\s+/g, ' ').replaceAll('`', "'")}\``
 }
 
-export const discordMarkup: Markup = { escape: discordText, code: inlineCode }
-export const mattermostMarkup: Markup = { escape: mattermostText, code: inlineCode }
-/** Adaptive Cards know no code. */
-export const cardMarkup: Markup = { escape: cardText }
-export const htmlMarkup: Markup = { escape: htmlText }
+const withoutMarks = markRemover(['*', '_', '`', '**', '__', '~~'])
+/** In their place while marks are removed: characters of private use. */
+const ESCAPED = 0xe000
 
 /** Returns the readable text of Markdown, for fields without markup. */
 export function plainOf(markdown: string): string {
-  return markdown.replace(/\\([\\*_`~[\]<>#+().-])/g, '$1')
+  const escaped = markdown.replace(/\\([!-/:-@[-`{-~])/g, (_, it: string) =>
+    String.fromCharCode(ESCAPED + it.charCodeAt(0)),
+  )
+  return withoutMarks(escaped.replace(/\[([^[\]\n]*)\]\([^()\s]*\)/g, '$1'))
+    .replace(/[\ue021-\ue07e]/g, (it) => String.fromCharCode(it.charCodeAt(0) - ESCAPED))
+    .replace(/([@~:{`]|\b(?:https?|ftp|mailto))\u200b/gi, '$1')
 }
+
+export const discordMarkup: Markup = { escape: discordText, code: inlineCode, plain: plainOf }
+export const mattermostMarkup: Markup = { escape: mattermostText, code: inlineCode, plain: plainOf }
+/** Adaptive Cards know no code. */
+export const cardMarkup: Markup = { escape: cardText, plain: plainOf }
+export const htmlMarkup: Markup = { escape: htmlText, plain: plainOfHtml }
 
 /** Returns the readable text of HTML, for fields without markup. */
 export function plainOfHtml(html: string): string {

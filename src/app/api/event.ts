@@ -157,7 +157,7 @@ function notificationOf({ snapshot }: DryRun, delivery: Delivery): Notification 
     const message = snapshot.choices.render(delivery, 0)
     const { target, body } = shownPreview({ snapshot }, message, delivery.sink)
     return {
-      ...contentOf(message),
+      ...contentOf(message, (text) => snapshot.choices.plainOf(text, delivery.sink)),
       ...(target !== undefined && { target }),
       ...(body !== undefined && { body: cut(body) }),
     }
@@ -166,13 +166,13 @@ function notificationOf({ snapshot }: DryRun, delivery: Delivery): Notification 
   }
 }
 
-function contentOf({ content }: Message): Notification {
+function contentOf({ content }: Message, plain: (text: string) => string): Notification {
   const { severity, title, text, fields, links, quote, command, changes } = content
   return {
     severity,
-    ...{ title: cut(title), text: cut(text), quote: cut(quote), command: cut(command) },
-    fields: fields.map((it) => ({ title: cut(it.title), value: cut(it.value) })),
-    links: links.map((it) => ({ title: cut(it.title), url: cut(it.url) })),
+    ...{ title: plain(cut(title)), text: plain(cut(text)), quote: cut(quote), command: cut(command) },
+    fields: fields.map((it) => ({ title: plain(cut(it.title)), value: plain(cut(it.value)) })),
+    links: links.map((it) => ({ title: plain(cut(it.title)), url: cut(it.url) })),
     changes: changes.map((it) => ({ ...it })),
   }
 }

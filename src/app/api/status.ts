@@ -18,13 +18,14 @@ export function watchesOf(
       counts,
     }))
   return watchViews({ instances }).map(({ instance, watch }) => {
-    const { behind, verified, lastError, holder } = watch
+    const { behind, verified, lastError, holder, relists } = watch
     return {
       ...{ title: watch.title, key: watch.key, phase: watch.phase, ready: watch.ready },
       process: holder || `${instance.host} ${instance.pid}`,
       ...(watch.resourceVersion !== '' && { resourceVersion: watch.resourceVersion }),
       ...(watch.lastContactMs > 0 && { lastContactMs: Math.round(watch.lastContactMs) }),
       ...(behind && { behindMs: Math.max(0, Math.round(behind.ms)) }),
+      ...(relists && { relists: { ...relists, atMs: Math.round(relists.atMs) } }),
       ...(lastError !== undefined && { lastError: friendlyError(lastError) }),
       ...(verified && { differences: verified.differences }),
       counts: ledger.watches[watch.key] ?? NO_COUNTS,
@@ -43,7 +44,7 @@ export function sinksOf(
     const counts = ledger.sinks[name]
     const type = types.get(name)
     const { health, lastError, ...view } = sinkView({ instances }, name)
-    const { quarantined, failingTargets, queue, lastDeliveredMs } = view
+    const { quarantined, failingTargets, queue, lastDeliveredMs, warnings } = view
     return {
       name,
       ...(type !== undefined && { type }),
@@ -60,6 +61,7 @@ export function sinksOf(
       ...(lastDeliveredMs > 0 && { lastDeliveredMs: Math.round(lastDeliveredMs) }),
       ...(lastError?.lastError !== undefined && { lastError: friendlyError(lastError.lastError) }),
       ...(lastError?.lastErrorMs !== undefined && { lastErrorMs: Math.round(lastError.lastErrorMs) }),
+      ...(warnings.length > 0 && { warnings: [...warnings] }),
     }
   })
 }
@@ -110,7 +112,8 @@ function isBehind({ behindMs = 0 }: Watch): boolean {
 function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: readonly Sink[]): string[] {
   const { instances, redisRefuses, ledger } = report
   const who = ({ host, pid }: { host: string; pid: number }) => `${host} ${pid}`
-  const minutes = (ms: number) => `${Math.floor(ms / 60_000)} min`
+  const lasting = (ms: number) =>
+    ms < 60_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : `${Math.floor(ms / 60_000)} min`
   const digests = new Set(instances.flatMap(({ config }) => config?.digest ?? []))
   return [
     ...(redisRefuses === undefined ? [] : [`Redis refuses writes: ${redisRefuses}`]),
@@ -136,11 +139,11 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
     ...watches.flatMap((it) => {
       const why = it.lastError === undefined ? '' : `: ${it.lastError}`
       if (it.phase === 'failing') return [`watch ${it.title} fails${why}`]
-      return isBehind(it) ? [`watch ${it.title} is behind for ${minutes(it.behindMs ?? 0)}${why}`] : []
+      return isBehind(it) ? [`watch ${it.title} is behind for ${lasting(it.behindMs ?? 0)}${why}`] : []
     }),
     ...sinks.flatMap(({ name, health, lastError, oldestMs, pending, quarantined, failingTargets }) => {
       const why = lastError === undefined ? '' : `: ${lastError}`
-      const since = oldestMs === undefined ? '' : `, the oldest for ${minutes(report.atMs - oldestMs)}`
+      const since = oldestMs === undefined ? '' : `, the oldest for ${lasting(report.atMs - oldestMs)}`
       if (health === 'failing')
         return [
           `sink ${name} fails, ${pending.toLocaleString('en')} ${pending === 1 ? 'delivery waits' : 'deliveries wait'}${since}${why}`,
@@ -148,5 +151,6 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
       if (health !== 'partly') return []
       return [`sink ${name}: ${quarantined} objects and ${failingTargets} targets fail${why}`]
     }),
+    ...sinks.flatMap(({ name, warnings = [] }) => warnings.map((it) => `sink ${name}: ${it}`)),
   ]
 }

@@ -137,6 +137,7 @@ function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
     attempts,
     attemptCount = attempts.length,
     limit,
+    untilMs,
     reason,
     detail,
     isReplay,
@@ -146,6 +147,7 @@ function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
   return {
     ...{ sink, rule, outcome, atMs, attempts: attemptCount },
     ...(limit !== undefined && { limit }),
+    ...(untilMs !== undefined && { untilMs }),
     ...(record.silence !== undefined && { silence: record.silence }),
     ...(reason !== undefined && { reason }),
     ...(why !== undefined && { detail: why }),

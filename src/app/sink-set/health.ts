@@ -5,7 +5,7 @@ import { redactMessage } from '../../text/redact.ts'
 
 /** Results of the sinks' health checks, in addition to the outcomes of deliveries. */
 export interface SinkHealth {
-  /** Returns the statuses with the results of the last health checks. */
+  /** Returns the statuses with the results of the last health checks, and what sinks warn of now. */
   merge(statuses: readonly SinkStatus[]): SinkStatus[]
   /** Checks these sinks now. */
   ask(names: Iterable<string>): void
@@ -50,7 +50,10 @@ export function watchSinkHealth(
   }, EVERY_MS)
 
   return {
-    merge: (statuses) => statuses.map((status) => merged(status, answers.get(status.sink))),
+    merge: (statuses) =>
+      statuses.map((status) =>
+        withWarnings(merged(status, answers.get(status.sink)), sinks.get(status.sink)),
+      ),
     ask: askAll,
     forget: (name) => void answers.delete(name),
     close() {
@@ -85,6 +88,21 @@ export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health
 }
 
 const LATE: Health = { ok: false, reason: 'timeout', detail: `no answer within ${ANSWER_MS / 1_000} s` }
+
+const MOST_WARNINGS = 5
+const MAX_WARNING = 300
+
+/** What a sink warns of now; one that cannot be asked warns of nothing. */
+function withWarnings(status: SinkStatus, sink: Sink | undefined): SinkStatus {
+  try {
+    const warnings = (sink?.warnings?.() ?? []).slice(0, MOST_WARNINGS)
+    if (warnings.length === 0) return status
+    const texts = warnings.map((it) => redactMessage(String(it)).slice(0, MAX_WARNING).toWellFormed())
+    return { ...status, warnings: texts }
+  } catch {
+    return status
+  }
+}
 
 /** A later delivery is more reliable than a health check. */
 function merged(status: SinkStatus, answer: { health: Health; atMs: number } | undefined): SinkStatus {

@@ -143,6 +143,10 @@ class ReplaceableSink implements Sink {
     return this.#current.during(async (sink) => (await sink.health?.(signal)) ?? { ok: true })
   }
 
+  warnings(): readonly string[] {
+    return this.#current.sink.warnings?.() ?? []
+  }
+
   replace(sink: Sink): void {
     const closing: Promise<void> = this.#current.retire().finally(() => this.#retiring.delete(closing))
     this.#retiring.add(closing)
@@ -158,19 +162,19 @@ class ReplaceableSink implements Sink {
 const RETIRE_MS = 65_000
 
 class Used {
-  readonly #sink: Sink
+  readonly sink: Sink
   readonly #idle = Promise.withResolvers<void>()
   #users = 0
   #retired: Promise<void> | undefined
 
   constructor(sink: Sink) {
-    this.#sink = sink
+    this.sink = sink
   }
 
   async during<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
     this.#users++
     try {
-      return await work(this.#sink)
+      return await work(this.sink)
     } finally {
       if (--this.#users === 0 && this.#retired) this.#idle.resolve()
     }
@@ -187,6 +191,6 @@ class Used {
       await this.#idle.promise
       clearTimeout(limit)
     }
-    await this.#sink.close().catch(() => {})
+    await this.sink.close().catch(() => {})
   }
 }

@@ -92,11 +92,20 @@ export function describeOutcome(record: HistoryRecord): string {
   return `delivered${record.isReplay ? ' again' : ''}${note === undefined ? '' : ` (${note})`}${took}${tries}${why}`
 }
 
-/** `suppressed by throttle`, `suppressed by silence 3f9a1c2b until 2026-11-26T10:00:00Z by alice: deploy` */
-function suppressedText({ limit, detail }: HistoryRecord): string {
+/** `suppressed by throttle until 04:30:12 UTC`, `suppressed by silence 3f9a1c2b until 2026-11-26T10:00:00Z by alice: deploy` */
+function suppressedText({ limit, detail, atMs, untilMs }: HistoryRecord): string {
   if (limit === 'silence' && detail !== undefined) return `suppressed by ${detail}`
-  if (limit === 'acknowledged') return `suppressed: acknowledged ${detail ?? ''}`.trimEnd()
-  return `suppressed by ${limit ?? 'a limit'}`
+  const until = untilMs === undefined ? '' : ` until ${untilOf(untilMs, atMs)}`
+  // Each further event postpones the end of the incident.
+  if (limit === 'acknowledged')
+    return `suppressed${until && `${until} or later`}: acknowledged ${detail ?? ''}`.trimEnd()
+  return `suppressed by ${limit ?? 'a limit'}${until}`
+}
+
+/** Without the date on the day of the record. */
+function untilOf(untilMs: number, atMs: number): string {
+  const [until, at] = [timeOf(untilMs), timeOf(atMs)]
+  return until.slice(0, 10) === at.slice(0, 10) ? until.slice(11) : until
 }
 
 /** `2026-11-26 04:21:31 UTC` */

@@ -48,6 +48,12 @@ export function contact(watch: WatchStatus, now: number): string {
   return watch.lastContactMs === 0 ? '-' : `${duration(now - watch.lastContactMs)} ago`
 }
 
+/** `2, last 5 min ago: expired`, with the cause of the metric; `-` without any. */
+export function relistsOf({ relists }: WatchStatus, nowMs: number): string {
+  if (!relists) return '-'
+  return `${relists.count}, last ${duration(nowMs - relists.atMs)} ago: ${short(relists.cause, 20)}`
+}
+
 /** Text on one line, safe on a terminal. */
 export function short(text: string | undefined, most = 100): string {
   if (!text) return ''

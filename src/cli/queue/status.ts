@@ -2,13 +2,13 @@ import { describeRestart, type QueueStatus } from '../../model/status.ts'
 import { titleIn } from '../../store/commit/stored-json.ts'
 import { type RuleLedger, readStatus, type StatusReport, type WatchCounts } from '../../store/ledger.ts'
 import { readHash } from '../../store/redis/scan.ts'
-import { watchViews } from '../../store/status-views.ts'
+import { sinkView, watchViews } from '../../store/status-views.ts'
 import { printable } from '../../text/printable.ts'
 import { silencesTable } from '../control/silences-table.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
 import { duration, table } from '../output/table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
-import { contact, lastErrorOf, phaseOf, short, shownSinks } from './status-views.ts'
+import { contact, lastErrorOf, phaseOf, relistsOf, short, shownSinks } from './status-views.ts'
 
 interface StatusOptions extends QueueOptions, OutputOptions {
   verify?: boolean
@@ -44,7 +44,7 @@ function describe(report: StatusReport, cluster: string, titles: ReadonlyMap<str
     processes(report, cluster),
     watching ? watches(report) : storedWatches(report, titles),
     ...metadata(report),
-    sinks(report) + queues(report) + deadLetters(report),
+    sinks(report) + sinkWarnings(report) + queues(report) + deadLetters(report),
     ...rules(report),
     ...silences(report),
     ledger(report) + history(report) + journal(report),
@@ -99,6 +99,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
   const watching = instances.filter(({ role }) => role !== 'deliver')
   const live = watchViews({ instances })
   const several = watching.length > 1
+  const isRelisted = live.some(({ watch }) => watch.relists !== undefined)
   const isVerified = live.some(({ watch }) => watch.verified !== undefined)
   const header = [
     'WATCH',
@@ -111,6 +112,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
     'DROPPED',
     'MATCHED',
     'LIMITED',
+    ...(isRelisted ? ['RELISTS'] : []),
     ...(isVerified ? ['DIFFERENCES'] : []),
     'LAST ERROR',
   ]
@@ -124,6 +126,7 @@ function watches({ instances, ledger, atMs }: StatusReport): string {
       watch.resourceVersion,
       contact(watch, atMs),
       ...numbers,
+      ...(isRelisted ? [relistsOf(watch, atMs)] : []),
       ...(isVerified ? [watch.verified === undefined ? '-' : String(watch.verified.differences)] : []),
       short(watch.lastError),
     ]
@@ -172,6 +175,16 @@ function sinks({ instances, ledger, atMs }: StatusReport): string {
   })
   const note = instances.length > 0 && !delivering ? 'no process delivers\n' : ''
   return rows.length === 0 ? 'no deliveries yet\n' : note + table([header, ...rows])
+}
+
+/** What does not work of sinks that deliver all the same. */
+function sinkWarnings({ instances }: StatusReport): string {
+  const names = new Set(instances.flatMap(({ sinks }) => sinks.map(({ sink }) => sink)))
+  return [...names]
+    .flatMap((sink) =>
+      sinkView({ instances }, sink).warnings.map((it) => `sink ${sink}: ${short(it, 300)}\n`),
+    )
+    .join('')
 }
 
 /** Less than this part of a bound is no news. */

@@ -1,9 +1,14 @@
-import type { Status } from './parts/mark.tsx'
+import { endTime } from './shown.ts'
+
+/** Each has a shape and a colour: `parts/mark.tsx`. */
+export type Status = 'good' | 'warn' | 'bad' | 'wait' | 'off' | 'held'
 
 /** What is shown of how a delivery ended, or where it is. */
 interface Ended {
   outcome: 'delivered' | 'dead' | 'failed' | 'suppressed' | 'waiting'
+  atMs?: number
   limit?: string | undefined
+  untilMs?: number | undefined
   reason?: string | undefined
   isReplay?: true | undefined
 }
@@ -20,14 +25,16 @@ export function statusOf({ outcome }: Ended): Status {
   return STATUS[outcome]
 }
 
-/** `delivered`, `suppressed by throttle`, `retrying`, `dead letter (rejected)`, `waiting`. */
-export function outcomeText({ outcome, limit, reason, isReplay }: Ended): string {
+/** `delivered`, `suppressed by throttle until 14:05`, `retrying`, `dead letter (rejected)`, `waiting`. */
+export function outcomeText({ outcome, atMs = 0, limit, untilMs, reason, isReplay }: Ended): string {
   const again = isReplay ? ' again' : ''
   switch (outcome) {
     case 'delivered':
       return `delivered${again}`
     case 'suppressed':
-      return `suppressed by ${limit ?? 'a limit'}`
+      return limit === 'acknowledged'
+        ? `suppressed: acknowledged${untilText(untilMs, atMs)}`
+        : `suppressed by ${limit ?? 'a limit'}${untilText(untilMs, atMs)}`
     case 'failed':
       return 'retrying'
     case 'dead':
@@ -35,6 +42,11 @@ export function outcomeText({ outcome, limit, reason, isReplay }: Ended): string
     case 'waiting':
       return `waiting${again}`
   }
+}
+
+/** ` until 14:05`; nothing where no end is known. */
+export function untilText(untilMs: number | undefined, atMs: number): string {
+  return untilMs === undefined ? '' : ` until ${endTime(untilMs, atMs)}`
 }
 
 export const OUTCOMES = ['delivered', 'suppressed', 'failed', 'dead'] as const

@@ -66,7 +66,7 @@ export function SearchBox() {
           ref={input}
           type="search"
           value={text}
-          placeholder="shop/web, deploy/shop/web, or an event id"
+          placeholder="shop/web, deploy/shop/web, event id"
           autocomplete="off"
           spellcheck={false}
           onInput={(event) => type(event.currentTarget.value)}

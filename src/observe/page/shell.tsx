@@ -115,9 +115,14 @@ function Navigation() {
     ['/silences', 'Silences', silences ? String(silences) : ''],
     ['/ledger', 'Ledger', overview.value?.balanced === false ? 'off' : ''],
   ]
+  const bar = useRef<HTMLElement>(null)
+  // On a narrow screen it scrolls.
+  useEffect(() => {
+    bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [path])
   const isCurrent = (href: string) => path === href || (href !== '/' && path.startsWith(`${href}/`))
   return (
-    <nav aria-label="Views">
+    <nav aria-label="Views" ref={bar}>
       {views.map(([href, title, badge]) => (
         <Link key={href} href={href} {...(isCurrent(href) && { 'aria-current': 'page' as const })}>
           {title}

@@ -91,6 +91,13 @@ export function clock(atMs: number): string {
   return exact(atMs).slice(11, 19)
 }
 
+/** The end of something that began at a time: `14:05`, `14:05:10` within two minutes, `2026-11-27 02:00` on another day. */
+export function endTime(endMs: number, fromMs: number): string {
+  const end = exact(endMs)
+  if (end.slice(0, 10) !== exact(fromMs).slice(0, 10)) return end.slice(0, 16)
+  return end.slice(11, endMs - fromMs < 120_000 ? 19 : 16)
+}
+
 /** A link of others, where it leads to the web; undefined for `javascript:` and the like. */
 export function webLink(text: string): string | undefined {
   return /^https?:\/\/[^\s\u0000-\u001f]+$/i.test(text) && URL.canParse(text) ? text : undefined

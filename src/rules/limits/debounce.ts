@@ -17,8 +17,6 @@ export function debounce(
   { emission, places, atMs }: { emission: Emission; places: StateKeys; atMs: number },
 ): void {
   const before = flushDebounced(tx, plan, key, atMs)
-  if (before) suppressWaiting(tx, before, 'debounce')
-  tx.counters.count(plan.name, 'waiting')
   const replaced = before && { count: 1, sinceMs: before.firstMs }
   const heldBack = sumOfSuppressed(before?.newest.heldBack, replaced)
   const state: DebounceState = {
@@ -31,13 +29,17 @@ export function debounce(
     newest: toStored({ ...emission, heldBack }),
     places,
   }
-  keep(tx, plan, key, state)
+  const dueMs = keep(tx, plan, key, state)
+  if (before) suppressWaiting(tx, before, 'debounce', dueMs)
+  tx.counters.count(plan.name, 'waiting')
 }
 
-function keep(tx: LimitTransaction, plan: RulePlan, key: string, state: DebounceState): void {
+/** Returns when the waiting event is due. */
+function keep(tx: LimitTransaction, plan: RulePlan, key: string, state: DebounceState): number {
   const dueMs = debounceDueMs(tx, plan, state)
   const isSilenced = tx.silences !== undefined && dueMs > debounceDueMs({ silences: undefined }, plan, state)
   tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, timerMs(tx, dueMs, isSilenced))
+  return dueMs
 }
 
 /** An earlier rule has taken all sinks of the newest event: what waits is outdated. */
@@ -102,7 +104,8 @@ function suppressWaiting(
   tx: LimitTransaction,
   { rule, newest }: DebounceState,
   limit: 'debounce' | 'mute',
+  untilMs?: number,
 ): void {
   tx.counters.count(rule, 'waiting', -1)
-  tx.suppress(rule, limit, { event: newest.header, sinks: newest.sinks })
+  tx.suppress(rule, limit, { event: newest.header, sinks: newest.sinks, untilMs })
 }

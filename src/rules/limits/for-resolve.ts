@@ -38,7 +38,12 @@ export function applyForResolve(
     return false
   }
   if (!state) return isMatch && begin(tx, plan, key, match, event, atMs)
-  if (isMatch) tx.suppress(plan.name, suppressingLimit(tx, plan, state, atMs), { event, sinks: match.sinks })
+  if (isMatch) {
+    const dueMs = state.pending && dueOf(tx, plan, state)
+    const untilMs = dueMs !== undefined && dueMs > atMs ? dueMs : undefined
+    const limit = suppressingLimit(tx, plan, state, atMs)
+    tx.suppress(plan.name, limit, { event, sinks: match.sinks, untilMs })
+  }
   update(tx, plan, key, state, match, event, atMs)
   return false
 }

@@ -24,16 +24,16 @@ export function applyLimitChain(
   let emission = event
   const acknowledged =
     resolveAfter && keys.quiet !== undefined && acknowledgedAt(tx, keys.quiet, resolveAfter, atMs)
-  if (acknowledged) return suppress(tx, name, 'acknowledged', emission, detailOf(acknowledged))
+  if (acknowledged) return suppress(tx, name, 'acknowledged', emission, acknowledged)
   if (after && keys.after !== undefined && tx.hasCapacity(name, keys.after)) {
     const completing = applyAfter(tx, { ...plan, after }, keys.after, emission, atMs)
     if (!completing) return suppress(tx, name, 'after', emission)
     emission = completing
   }
   if (throttle && keys.throttle !== undefined && tx.hasCapacity(name, keys.throttle)) {
-    const passed = applyThrottle(tx, { ...plan, throttle }, keys.throttle, emission, atMs)
-    if (!passed) return suppress(tx, name, 'throttle', emission)
-    emission = passed
+    const result = applyThrottle(tx, { ...plan, throttle }, keys.throttle, emission, atMs)
+    if ('untilMs' in result) return suppress(tx, name, 'throttle', emission, result)
+    emission = result
   }
   const result =
     group && keys.group
@@ -47,15 +47,16 @@ export function applyLimitChain(
   return result
 }
 
-/** Returns who acknowledged the incident that an event belongs to. */
+/** Returns who acknowledged the incident that an event belongs to, and when it ends without another event. */
 function acknowledgedAt(
   tx: LimitTransaction,
   key: string,
   { afterMs }: ResolveAfterPlan,
   atMs: number,
-): Acknowledgement | undefined {
+): { detail: string; untilMs: number } | undefined {
   const state = tx.read('shared', key, 'quiet')
-  return state && state.lastMs + afterMs > atMs ? state.ack : undefined
+  const untilMs = (state?.lastMs ?? 0) + afterMs
+  return state?.ack && untilMs > atMs ? { detail: detailOf(state.ack), untilMs } : undefined
 }
 
 function detailOf({ by, reason }: Acknowledgement): string {
@@ -95,9 +96,9 @@ function suppress(
   rule: string,
   limit: LimitName,
   { content, sinks }: Emission,
-  detail?: string,
+  why: { untilMs?: number; detail?: string } = {},
 ): LimitResult {
-  tx.suppress(rule, limit, { event: content.event, sinks, ...(detail !== undefined && { detail }) })
+  tx.suppress(rule, limit, { event: content.event, sinks, ...why })
   return { suppressedBy: limit }
 }
 
@@ -136,14 +137,14 @@ function applyAfter(
 /** The number of suppressed events is added to the next event, if it passes within a day. */
 const REPORT_MS = DAY_MS
 
-/** Returns the event with the number of events suppressed before it; undefined if it is suppressed. */
+/** Returns the event with the number of events suppressed before it; for a suppressed one, when the next one passes. */
 function applyThrottle(
   tx: LimitTransaction,
   { name, throttle }: RulePlan & { throttle: NonNullable<RulePlan['throttle']> },
   key: string,
   emission: Emission,
   atMs: number,
-): Emission | undefined {
+): Emission | { untilMs: number } {
   const { everyMs, burst } = throttle
   const state = tx.read('shared', key, 'throttle')
   const sent = (state?.sentMs ?? []).map((ms) => Math.min(ms, tx.nowMs)).filter((ms) => ms + everyMs > atMs)
@@ -158,7 +159,7 @@ function applyThrottle(
     { v: 1, limit: 'throttle', rule: name, waiting: 0, sentMs, ...(held && { held }) },
     useful - tx.nowMs + LATE_MS,
   )
-  if (!passes) return undefined
+  if (!passes) return { untilMs: (sentMs[sentMs.length - burst] ?? atMs) + everyMs }
   const suppressed = before && { count: before.count, sinceMs: before.sinceMs }
   return { ...emission, heldBack: sumOfSuppressed(emission.heldBack, suppressed) }
 }

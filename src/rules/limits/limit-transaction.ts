@@ -52,6 +52,9 @@ export const KEEP_MS = 30 * DAY_MS
 
 export type Scope = 'shared' | 'own'
 
+/** What is suppressed, and until when. */
+type Suppressed = Pick<Suppression, 'event' | 'sinks' | 'detail'> & { untilMs?: number | undefined }
+
 interface Write {
   state: State
   usefulMs: number
@@ -132,11 +135,7 @@ export class LimitTransaction {
   }
 
   /** The event is sent to none of these sinks. */
-  suppress(
-    rule: string,
-    by: LimitName | Silence,
-    what: Pick<Suppression, 'event' | 'sinks' | 'detail'>,
-  ): void {
+  suppress(rule: string, by: LimitName | Silence, what: Suppressed): void {
     this.counters.suppress(rule, typeof by === 'string' ? by : 'silence')
     if (typeof by === 'string') this.#suppressed.push(suppressionOf(rule, by, what))
     else this.silence(rule, by, what)
@@ -185,9 +184,13 @@ export class LimitTransaction {
 function suppressionOf(
   rule: string,
   limit: LimitName,
-  { event, sinks, detail }: Pick<Suppression, 'event' | 'sinks' | 'detail'>,
+  { event, sinks, detail, untilMs }: Suppressed,
 ): Suppression {
-  return { rule, limit, sinks, event, ...(detail !== undefined && { detail }) }
+  return {
+    ...{ rule, limit, sinks, event },
+    ...(untilMs !== undefined && { untilMs }),
+    ...(detail !== undefined && { detail }),
+  }
 }
 
 /** Returns what a silence suppressed, for the history. */
@@ -195,7 +198,8 @@ export function silencedBy(
   silence: Silence,
   { rule, event, sinks }: Pick<Suppression, 'rule' | 'event' | 'sinks'>,
 ): Suppression {
-  return { rule, limit: 'silence', sinks, event, silence: silence.id, detail: describeSilence(silence) }
+  const { id, untilMs } = silence
+  return { rule, limit: 'silence', sinks, event, untilMs, silence: id, detail: describeSilence(silence) }
 }
 
 function written(writes: ReadonlyMap<string, Write | null>): Map<string, LimitState | null> {

@@ -94,7 +94,7 @@ function applyRule(
   const waitsAt =
     plan.debounce && debounceKey !== undefined && tx.hasCapacity(name, debounceKey) ? debounceKey : undefined
   if (waitsAt === undefined && muted?.at(atMs)) {
-    tx.suppress(name, 'mute', { event, sinks: match.sinks })
+    tx.suppress(name, 'mute', { event, sinks: match.sinks, untilMs: muted.endsAt(atMs) })
     return false
   }
   // What waits for `debounce` is tested when it is due.

@@ -198,10 +198,19 @@ const typeChecks: Readonly<Record<string, CheckBody>> = {
 
   'escape gives text for any text': ({ type }) => {
     if (!type.escape) skip('the type has no escape')
-    for (const text of ['', 'plain', '<&>*_~`|\\[]()#!"\'', '\ud800\u0000\u202e', 'x'.repeat(1_000_000)])
-      expect(typeof type.escape(text) === 'string', 'escape gave no text')
+    for (const text of ANY_TEXTS) expect(typeof type.escape(text) === 'string', 'escape gave no text')
+  },
+
+  'plain gives text for any text, and a plain one as it was': ({ type }) => {
+    const { plain } = type
+    if (!plain) skip('the type has no plain')
+    for (const text of ANY_TEXTS) expect(typeof plain(text) === 'string', 'plain gave no text')
+    expect(plain(type.escape?.(ORDINARY) ?? ORDINARY) === ORDINARY, 'plain changed a text without markup')
   },
 }
+
+const ORDINARY = 'Pod shop/web-1: 2 of 3'
+const ANY_TEXTS = ['', 'plain', '<&>*_~`|\\[]()#!"\'', '\ud800\u0000\u202e', 'x'.repeat(1_000_000)]
 
 async function refusesRubbish(schema: Bench['type']['config'], part: string, options: object): Promise<void> {
   const standard = schema?.['~standard']

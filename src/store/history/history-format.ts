@@ -84,6 +84,8 @@ type Extra = Pick<
   'attemptCount' | 'reason' | 'detail' | 'title' | 'note' | 'limit' | 'silence' | 'notice'
 > & {
   replay?: 1
+  /** Relative, too: events of one window end at the same time. */
+  until?: number
 }
 
 type Row = [
@@ -105,7 +107,7 @@ type Row = [
 /** Times are relative, sinks are joined: what repeats costs little, and numbers are short. */
 function rowOf(record: HistoryRecord, baseMs: number): Row {
   const { outcome, atMs, event, rule, sinks, attempts, isReplay } = record
-  const { attemptCount, reason, detail, title, note, limit, silence, notice } = record
+  const { attemptCount, reason, detail, title, note, limit, silence, notice, untilMs } = record
   const { id, type, apiVersion, kind, namespace = '', name, regarding } = event
   const row: Row = [
     OUTCOMES.indexOf(outcome),
@@ -130,6 +132,7 @@ function rowOf(record: HistoryRecord, baseMs: number): Row {
     silence,
     notice,
     replay: isReplay && 1,
+    until: untilMs === undefined ? undefined : untilMs - baseMs,
   })
   const some = extra.filter(([, value]) => value !== undefined)
   if (regarding || event.reason !== undefined || some.length > 0)
@@ -162,10 +165,11 @@ function recordOf(row: Row, baseMs: number): HistoryRecord {
     const [ms, tookMs, error] = calls.slice(i, i + 3)
     attempts.push({ atMs: atMs + Number(ms), tookMs: Number(tookMs), ...(error && { error: String(error) }) })
   }
-  const { replay, ...rest } = extra ?? {}
+  const { replay, until, ...rest } = extra ?? {}
   return {
     ...{ outcome: OUTCOMES[outcome] ?? 'failed', atMs, event, rule },
     ...{ sinks: sinks === '' ? [] : sinks.split(','), attempts, ...rest },
+    ...(until !== undefined && { untilMs: baseMs + until }),
     ...(replay && { isReplay: true }),
   }
 }

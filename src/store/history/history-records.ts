@@ -81,11 +81,12 @@ export function recordOfDelivery(
 }
 
 export function recordOfSuppressed(
-  { rule, limit, sinks, event, silence, detail }: Suppression,
+  { rule, limit, sinks, event, silence, detail, untilMs }: Suppression,
   atMs: number,
 ): HistoryRecord {
   return {
     ...{ outcome: 'suppressed', atMs, event: describe(event), rule, sinks, attempts: [], limit },
+    ...(untilMs !== undefined && { untilMs: Math.round(untilMs) }),
     ...(silence !== undefined && { silence }),
     ...(detail !== undefined && { detail: detailOf(detail) }),
   }

@@ -11,7 +11,7 @@ import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Retry, Verdict } from './delivery-policy.ts'
 import type { Item, UnreadableItem } from './lane-reader.ts'
 
-/** `shownTitle`: the title of its content, if the sink has read that. */
+/** `shownTitle`: the title of its content as plain text, if the sink has read that. */
 type RenderedMessage = Message & { readonly shownTitle?: string | undefined }
 
 export interface SinkStateParts {

@@ -64,6 +64,7 @@ const OVERSIZED_WARNING_MS = 10_000
 export class ReflectorStatus {
   readonly #parts: ReflectorStatusParts
   readonly #watch: string
+  #relists = 0
   #warnedNotSplit = false
   #warnedOversizedMs = Number.NEGATIVE_INFINITY
 
@@ -86,6 +87,8 @@ export class ReflectorStatus {
   listing(cause: RelistCause | undefined): void {
     this.#parts.report({ phase: 'listing', current: false })
     if (!cause) return
+    this.#relists++
+    this.#parts.report({ relists: { count: this.#relists, cause, atMs: this.#parts.clock.now() } })
     this.#parts.metrics.relists.inc({ watch: this.#watch, cause })
     this.#parts.log.info({ watch: this.#watch, cause }, 'lists again and compares with the index')
   }

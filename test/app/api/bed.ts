@@ -30,8 +30,14 @@ const scripted = defineSink({
   type: 'scripted',
   config: z.strictObject({ target: z.string().default('#shop') }),
   preview: (_message, { target }) => ({ target }),
-  open: () => ({
-    deliver: async (batch) => batch.map(outcomeOf),
+  plain: (text) => text.replaceAll('*', ''),
+  open: (_config, { name }) => ({
+    deliver: async (batch) => {
+      // What the reader sees first is read by most sinks.
+      for (const { content } of batch) void content.title
+      return batch.map(outcomeOf)
+    },
+    warnings: () => (name === 'other' ? ['buttons have not worked for 3 min'] : []),
     async close() {},
   }),
 })
@@ -52,7 +58,7 @@ export interface ApiBed extends AsyncDisposable {
 export const SINKS = `{ good: { type: scripted }, slow: { type: scripted }, "other": { type: scripted, target: "\${env:TARGET}" } }`
 const RULES = `
   - { name: everything, to: [good] }
-  - { name: rarely, when: { name: [web, "news-*"] }, to: [slow], throttle: { every: 1h } }
+  - { name: rarely, when: { name: [web, "news-*"] }, to: [slow], throttle: { every: 1h }, message: { title: "*{{ name }}* changed" } }
   - { name: news, when: { name: "news-*" }, changed: data.step, to: [{ other: {} }] }`
 
 /** A whole process in this one, on a real Redis and a scripted API server. */

@@ -56,6 +56,8 @@ describe('every answer agrees with the document', () => {
   })
 })
 
+const BUTTONS = 'sink other: buttons have not worked for 3 min'
+
 test('the overview says what happens now', async () => {
   const overview = await bed.get('/api/v1/overview')
   expect(overview).toMatchObject({
@@ -63,6 +65,9 @@ test('the overview says what happens now', async () => {
     watches: { total: 1, failing: 0 },
     sinks: { total: 3 },
     processes: [{ role: 'all', pid: process.pid }],
+  })
+  await waitFor(async () => (await bed.get('/api/v1/overview')).troubles.includes(BUTTONS), {
+    what: 'the warning of a sink',
   })
   expect(overview.historyFromMs).toBeGreaterThan(0)
   expect(overview.journalFromMs).toBeGreaterThan(0)
@@ -79,6 +84,7 @@ test('a sink is ok, and its object in quarantine is named by the lane', async ()
     ['other', 'scripted'],
   ])
   expect(items[0]).toMatchObject({ health: 'partly', quarantined: 1, dead: 1 })
+  expect(items[2]).toMatchObject({ warnings: ['buttons have not worked for 3 min'] })
   const lanes = await bed.get('/api/v1/sinks/good/lanes')
   expect(lanes.items).toMatchObject([{ quarantine: true, pending: 1, object: 'ConfigMap shop/odd-one' }])
   expect(lanes.items[0].process).toContain(String(process.pid))
@@ -145,8 +151,23 @@ test('the story of an object has a row per event with the outcome at each sink',
       ],
     ],
   ])
-  const [newest] = items
-  expect(newest.outcomes.find((it: any) => it.sink === 'slow').limit).toBe('throttle')
+  const [newest, first] = items
+  const suppressed = newest.outcomes.find((it: any) => it.sink === 'slow')
+  expect(suppressed.limit).toBe('throttle')
+  // An hour after the first one was observed, which is before it was delivered.
+  const sent = first.outcomes.find((it: any) => it.sink === 'slow')
+  expect(suppressed.untilMs - sent.atMs).toBeGreaterThan(3_590_000)
+  expect(suppressed.untilMs - sent.atMs).toBeLessThanOrEqual(3_600_000)
+  const event = await bed.get(`/api/v1/events/${encodeURIComponent(newest.id)}`)
+  expect(event.sinks.find((it: any) => it.sink === 'slow').untilMs).toBe(suppressed.untilMs)
+})
+
+test('a title is what the reader sees, without the marks of its sink', async () => {
+  const { items } = await bed.get('/api/v1/history?rule=rarely&outcome=delivered')
+  expect(items.map(({ title }: any) => title).toSorted()).toEqual(['news-1 changed', 'web changed'])
+  const event = await bed.get(`/api/v1/events/${encodeURIComponent(items[0].event.id)}`)
+  const { notification } = event.sinks.find((it: any) => it.sink === 'slow')
+  expect(notification.title).toMatch(/^\S+ changed$/)
 })
 
 test('a story in pages has each record once', async () => {

@@ -159,6 +159,26 @@ test('what a sink says of itself is in its status until a delivery says more', a
   health.close()
 })
 
+test('what a sink warns of is in its status although it delivers; one that cannot be asked warns of nothing', () => {
+  const status = { sink: 'out', healthy: true, aside: 0, failingTargets: 0 }
+  const told = (warnings: () => readonly string[]) => {
+    const sink = { ...sinkWithHealth(async () => ({ ok: true })), warnings }
+    const parts = { log: silentLog, clock: { now: () => 1_000 }, statuses: () => [] }
+    const health = watchSinkHealth(new Map([['out', sink]]), parts)
+    health.close()
+    return health.merge([{ ...status, lastDeliveredMs: 900 }])
+  }
+  expect(told(() => ['no buttons: https://user:pw@host', 'x'.repeat(10_000)])).toMatchObject([
+    { healthy: true, warnings: [expect.not.stringContaining('pw'), 'x'.repeat(300)] },
+  ])
+  expect(told(() => [])).toEqual([{ ...status, lastDeliveredMs: 900 }])
+  expect(
+    told(() => {
+      throw new Error('odd')
+    }),
+  ).toEqual([{ ...status, lastDeliveredMs: 900 }])
+})
+
 test('a health check that throws or hangs is an answer', async () => {
   const thrown = sinkWithHealth(() => Promise.reject(new Error('odd')))
   expect(await askHealth(thrown, never)).toEqual({ ok: false, reason: 'unknown', detail: 'odd' })

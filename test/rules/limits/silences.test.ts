@@ -101,6 +101,7 @@ test('what a silence suppressed is recorded with its id, who added it, and why',
       limit: 'silence',
       silence: 'a',
       sinks: ['chat', 's'],
+      untilMs: START_MS + 60_000,
       detail: expect.stringContaining('by alice: deploy'),
     },
   ])

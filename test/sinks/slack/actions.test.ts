@@ -283,6 +283,8 @@ test('a token that Slack refuses is no failure of deliveries, and shows what to 
   clock.ms += 300_000
   const health = await sink.health?.(never)
   expect(health).toMatchObject({ ok: true, warnings: [expect.stringContaining('invalid_auth')] })
+  // Known without a question, so that it shows while the sink delivers.
+  expect(sink.warnings?.()).toEqual([expect.stringContaining('invalid_auth')])
   expect(context.loggedText() + JSON.stringify(health)).not.toContain(fake.clicks.appToken)
   fake.clicks.refusal = undefined
   await connected(fake)

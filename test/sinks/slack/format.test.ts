@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { formatDigest, formatMessage, type ThreadContext } from '../../../sinks/slack/format.ts'
-import { cutMarkup, cutText, inMrkdwn, type Rendered } from '../../../sinks/slack/markup.ts'
+import { cutMarkup, cutText, inMrkdwn, plainOfMrkdwn, type Rendered } from '../../../sinks/slack/markup.ts'
 import type { Message } from '../../../src/sink/index.ts'
 import { refusalOf } from '../../servers/slack/limits.ts'
 import { listingOf } from '../../servers/slack/listing.ts'
@@ -300,4 +300,11 @@ test('no cut of escaped text has half an entity, half a character, or too much',
     expect(cut.replace(/&(amp|lt|gt);/g, '')).not.toContain('&')
   }
   expect(cutText('😀😀', 3)).toBe('😀…')
+})
+
+test('what is read of mrkdwn has no marks, and links and mentions by their titles', () => {
+  const text =
+    '*web* _is_ `down`: <https://example.com/?a=1&amp;b=2|runbook> <!here> <@U1> &lt;script&gt; a_b_c'
+  expect(plainOfMrkdwn(text)).toBe('web is down: runbook @here @U1 <script> a_b_c')
+  expect(plainOfMrkdwn(inMrkdwn('<b> & "q" &lt;'))).toBe('<b> & "q" &lt;')
 })

@@ -220,6 +220,23 @@ test('what is read of a text in markup is the text', async () => {
   }
 })
 
+test('marks and links of templates are not read, in any markup that has them', () => {
+  const plain = (name: 'mattermost' | 'telegram' | 'lark', text: string) =>
+    loadedPresets[name].markup.plain!(text)
+  expect(plain('mattermost', '**web** \\*is\\* _down_: [runbook](https://example.com)')).toBe(
+    'web *is* down: runbook',
+  )
+  expect(plain('telegram', '<b>web</b> &#60;is&#62; <a href="https://example.com">down</a>')).toBe(
+    'web <is> down',
+  )
+  expect(plain('lark', '**web** is [down](https://example.com)')).toBe('web is down')
+  const mentions = '@here ~all :boom: {{x}} https://example.com'
+  for (const name of ['mattermost', 'discord', 'teams'] as const) {
+    const { markup } = loadedPresets[name]
+    expect(markup.plain!(markup.escape!(mentions))).toBe(mentions)
+  }
+})
+
 test('ordinary names stay readable', async () => {
   for (const text of ['Pod shop/web-5d9c-x2x: 7 restarts (12m), nginx:1.28, 50%', 'v1.2-rc+3'])
     for (const name of ['discord', 'mattermost', 'teams'] as const)

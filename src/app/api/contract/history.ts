@@ -36,6 +36,10 @@ export const Notice = z.strictObject({
     .meta({ description: 'Of a digest: the first ones, as `kind/namespace/name`.' }),
 })
 
+export const Until = Ms.optional().meta({
+  description: 'Until when the limit suppresses, as known then; absent: it has no known end.',
+})
+
 const END = z.enum(['delivered', 'dead', 'failed', 'suppressed'])
 
 export const HistoryRecord = z
@@ -51,12 +55,10 @@ export const HistoryRecord = z
     attemptCount: Count.optional().meta({ description: 'How many there were, if they are more.' }),
     reason: z.string().optional().meta({ description: 'Of a dead letter.' }),
     detail: z.string().optional(),
-    title: z
-      .string()
-      .optional()
-      .meta({ description: 'The first line of the message, in the markup of the sink.' }),
+    title: z.string().optional().meta({ description: 'The first line of the message, as plain text.' }),
     note: z.string().optional().meta({ description: 'Delivered in an unusual way, such as `truncated`.' }),
     limit: z.string().optional().meta({ description: 'What suppressed it.' }),
+    untilMs: Until,
     silence: z.string().optional().meta({ description: 'The id of the silence that suppressed it.' }),
     notice: Notice.optional(),
     isReplay: z

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { Count, listOf, Ms, StoppedAt } from './basics.ts'
-import { Attempt, ChangeType, EventSummary, Notice } from './history.ts'
+import { Attempt, ChangeType, EventSummary, Notice, Until } from './history.ts'
 
 export const ObjectsQuery = z.strictObject({
   q: z
@@ -43,6 +43,7 @@ export const StoryOutcome = z.strictObject({
   atMs: Ms,
   attempts: Count,
   limit: z.string().optional(),
+  untilMs: Until,
   silence: z.string().optional(),
   reason: z.string().optional(),
   detail: z.string().optional(),
@@ -110,7 +111,7 @@ export const ExplainedRule = z
   .meta({ id: 'ExplainedRule' })
 export type ExplainedRule = z.output<typeof ExplainedRule>
 
-/** A message as its sink would get it now. The text of `content` is in the markup of the sink. */
+/** A message as its sink would get it now. Its texts are plain: what the reader sees of the sink's markup. `body` has it. */
 export const Notification = z
   .strictObject({
     target: z.string().optional().meta({ description: '`#oncall`, `POST https://hooks.example.com`' }),
@@ -146,6 +147,7 @@ export const SinkLine = z
     reason: z.string().optional(),
     detail: z.string().optional(),
     limit: z.string().optional(),
+    untilMs: Until,
     silence: z.string().optional().meta({ description: 'The id of the silence that suppressed it.' }),
     notice: Notice.optional(),
     isReplay: z.literal(true).optional(),

@@ -63,6 +63,18 @@ export const Watch = z
     behindMs: Count.optional().meta({
       description: 'For how long it is behind the API server, in milliseconds.',
     }),
+    relists: z
+      .strictObject({
+        count: Count,
+        cause: z
+          .string()
+          .meta({ description: 'Of the last one, as in the metric: `expired`, `regression` …' }),
+        atMs: Ms,
+      })
+      .optional()
+      .meta({
+        description: 'Lists after the first one since the process works on it; absent: none.',
+      }),
     lastError: z.string().optional(),
     ready: z.boolean().meta({ description: 'It has a position.' }),
     differences: Count.optional().meta({
@@ -95,6 +107,10 @@ export const Sink = z
     lastDeliveredMs: Ms.optional(),
     lastError: z.string().optional(),
     lastErrorMs: Ms.optional(),
+    warnings: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What does not work although it delivers, such as buttons; absent: nothing.' }),
   })
   .meta({ id: 'Sink' })
 export type Sink = z.output<typeof Sink>

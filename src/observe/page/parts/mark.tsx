@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
-
-export type Status = 'good' | 'warn' | 'bad' | 'wait' | 'off' | 'held'
+import type { Status } from '../outcome.ts'
 
 /** Each status has a shape of its own, so that it can be read without colours. */
 const SHAPES: Record<Status, string> = {

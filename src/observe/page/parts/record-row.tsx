@@ -10,8 +10,10 @@ import { Text } from './text.tsx'
 export function RecordRow({ record }: { record: HistoryRecord }) {
   const { event, sinks, rule, title, atMs } = record
   const about = event.regarding ?? event
+  // A title that names the object is enough where there is little room.
+  const isTitled = title?.includes(about.name)
   return (
-    <div class="record">
+    <div class={isTitled ? 'record titled' : 'record'}>
       <span class="at" title={exact(atMs)}>
         {clock(atMs)}
       </span>

@@ -1,9 +1,10 @@
 import { Link } from 'wouter-preact'
 import type { ExplainedRule } from '../data/contract.ts'
 import { ruleLink } from '../links.ts'
+import type { Status } from '../outcome.ts'
 import { counted } from '../shown.ts'
 import { valueText } from './diff.tsx'
-import { Mark, type Status } from './mark.tsx'
+import { Mark } from './mark.tsx'
 import { Text } from './text.tsx'
 
 const VERDICTS: Record<ExplainedRule['verdict'], [Status, string]> = {

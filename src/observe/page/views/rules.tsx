@@ -116,12 +116,16 @@ function Suppressed({ by }: { by: Record<string, number> }) {
   const sum = parts.reduce((all, [, value]) => all + value, 0)
   return (
     <>
+      {sum > 0 && <span class="note">{limitsOf(parts)} </span>}
       {count(sum)}
-      {sum > 0 && (
-        <span class="note"> {parts.map(([limit, value]) => `${limit} ${count(value)}`).join(', ')}</span>
-      )}
     </>
   )
+}
+
+/** `throttle`, `silence 2, throttle 4 =`. */
+function limitsOf(parts: readonly [limit: string, value: number][]): string {
+  if (parts.length === 1) return parts[0]?.[0] ?? ''
+  return `${parts.map(([limit, value]) => `${limit} ${count(value)}`).join(', ')} =`
 }
 
 function Lines({ of }: { of: Rule }) {

@@ -81,13 +81,12 @@ export function Unknown({ found, wanted }: { found: FoundObjects; wanted: string
         ? 'The history is empty.'
         : `The history goes back to ${exact(historyFromMs)}${isComplete ? '' : ', and only its newest records were searched'}.`}{' '}
       It has objects of which an event was delivered, suppressed or given up; an object that no rule matched
-      is not in it. Watched:{' '}
+      is not in it. See <Link href="/watches">watches</Link> and <Link href="/rules">rules</Link>. Watched:{' '}
       {watched.length === 0 ? (
         'nothing'
       ) : (
         <Collapsed items={watched} of={(it) => <code key={it}>{it}</code>} />
       )}
-      . See <Link href="/watches">watches</Link> and <Link href="/rules">rules</Link>.
     </Empty>
   )
 }

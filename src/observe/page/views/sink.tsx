@@ -136,7 +136,9 @@ function LaneList({ name }: { name: string }) {
                           <code>{inOneLine(it.lane)}</code>
                         ),
                     },
-                    { title: 'Object', cell: (it) => <Text of={it.object ?? ''} longest={140} /> },
+                    ...(busy.some((it) => it.object !== undefined)
+                      ? [{ title: 'Object', cell: objectOf }]
+                      : []),
                     { title: 'Pending', isNumber: true, cell: (it) => count(it.pending) },
                     { title: 'Oldest', cell: (it) => <Time at={it.oldestMs} /> },
                     { title: 'Process', cell: (it) => it.process ?? 'none yet' },
@@ -150,6 +152,10 @@ function LaneList({ name }: { name: string }) {
       </Loaded>
     </section>
   )
+}
+
+function objectOf({ object = '' }: Lanes['items'][number]) {
+  return <Text of={object} longest={140} />
 }
 
 function Newest({ name }: { name: string }) {

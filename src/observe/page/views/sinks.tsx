@@ -4,7 +4,8 @@ import type { Sink, Sinks } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { noteSamples, ratesOf, samplesOf } from '../data/samples.ts'
 import { sinkLink, withQuery } from '../links.ts'
-import { Mark, type Status } from '../parts/mark.tsx'
+import type { Status } from '../outcome.ts'
+import { Mark } from '../parts/mark.tsx'
 import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
@@ -103,7 +104,9 @@ function SinkTable({ items }: { items: readonly Sink[] }) {
         },
         { title: 'Last delivered', cell: (it) => <Time at={it.lastDeliveredMs} /> },
       ]}
-      below={(it) => (it.health === 'ok' || it.health === 'not in use' ? null : <WhyFailing sink={it} />)}
+      below={(it) =>
+        !it.warnings && (it.health === 'ok' || it.health === 'not in use') ? null : <WhyFailing sink={it} />
+      }
     />
   )
 }
@@ -113,11 +116,30 @@ function outRate(sink: string): string {
   return last ? rate(last.delivered) : '…'
 }
 
+/** A bound that is further away is not shown: the rate will have changed by then. */
+const SOON_MS = 172_800_000
+
 /** Why a sink is behind, in a line. */
 export function WhyFailing({ sink }: { sink: Sink }) {
-  const { lastError, lastErrorMs, quarantined, failingTargets, queueBytes, queueMaxBytes, fullInMs } = sink
+  const {
+    lastError,
+    lastErrorMs,
+    quarantined,
+    failingTargets,
+    queueBytes,
+    queueMaxBytes,
+    fullInMs,
+    warnings,
+  } = sink
   return (
     <div class="why">
+      {warnings?.map((it) => (
+        <p key={it}>
+          <Mark status="warn">
+            <Text of={it} />
+          </Mark>
+        </p>
+      ))}
       {lastError && (
         <p>
           <span class="label">last error</span> <Text of={lastError} /> <Time at={lastErrorMs} />
@@ -132,7 +154,7 @@ export function WhyFailing({ sink }: { sink: Sink }) {
           Queue {bytes(queueBytes)} of {bytes(queueMaxBytes)}
           {fullInMs === 0
             ? ': full, the oldest deliveries become dead letters'
-            : fullInMs !== undefined && `: full in ${duration(fullInMs)} at this rate`}
+            : fullInMs !== undefined && fullInMs < SOON_MS && `: full in ${duration(fullInMs)} at this rate`}
           .
         </p>
       )}

@@ -1,6 +1,7 @@
 import type { Watch, Watches } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
-import { Mark, type Status } from '../parts/mark.tsx'
+import type { Status } from '../outcome.ts'
+import { Mark } from '../parts/mark.tsx'
 import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
@@ -8,6 +9,14 @@ import { Time } from '../parts/time.tsx'
 import { count, duration, inOneLine } from '../shown.ts'
 
 const EVERY_MS = 3_000
+
+const CAUSES: Record<string, string> = {
+  expired: 'its position was too old (410)',
+  regression: 'the cluster was restored',
+  'quick-end': 'the API server ended the watch repeatedly',
+  unreadable: 'a frame could not be read',
+  stalled: 'its position did not move',
+}
 
 const PHASES: Record<Watch['phase'], [Status, string]> = {
   failing: ['bad', 'failing'],
@@ -48,6 +57,7 @@ function statusOf({ phase, behindMs }: Watch): [Status, string] {
 
 function WatchTable({ items }: { items: readonly Watch[] }) {
   const order: Status[] = ['bad', 'warn', 'wait', 'good', 'off', 'held']
+  const isVerified = items.some((it) => it.differences !== undefined)
   const sorted = items.toSorted((a, b) => order.indexOf(statusOf(a)[0]) - order.indexOf(statusOf(b)[0]))
   return (
     <Table
@@ -65,8 +75,12 @@ function WatchTable({ items }: { items: readonly Watch[] }) {
           },
         },
         { title: 'Behind', isNumber: true, cell: (it) => (it.behindMs ? duration(it.behindMs) : '–') },
-        { title: 'Position', isNumber: true, cell: (it) => <code>{it.resourceVersion ?? 'none yet'}</code> },
+        { title: 'Position', cell: (it) => <code>{it.resourceVersion ?? 'none yet'}</code> },
         { title: 'Last contact', cell: (it) => <Time at={it.lastContactMs} /> },
+        { title: 'Relists', isNumber: true, cell: (it) => count(it.relists?.count ?? 0) },
+        ...(isVerified
+          ? [{ title: 'Differences', isNumber: true, cell: (it: Watch) => shownDifferences(it) }]
+          : []),
         { title: 'Observed', isNumber: true, cell: (it) => count(it.counts.observed) },
         { title: 'Unmatched', isNumber: true, cell: (it) => count(it.counts.unmatched) },
         { title: 'Dropped', isNumber: true, cell: (it) => count(it.counts.dropped) },
@@ -74,13 +88,29 @@ function WatchTable({ items }: { items: readonly Watch[] }) {
         { title: 'Limited', isNumber: true, cell: (it) => count(it.counts.limited) },
         { title: 'Process', cell: (it) => inOneLine(it.process ?? '–', 40) },
       ]}
-      below={(it) =>
-        it.lastError && statusOf(it)[0] !== 'good' ? (
-          <p class="why">
-            <span class="label">last error</span> <Text of={it.lastError} />
-          </p>
+      below={(it) => {
+        const error = statusOf(it)[0] === 'good' ? undefined : it.lastError
+        return error || it.relists ? (
+          <>
+            {error && (
+              <p class="why">
+                <span class="label">last error</span> <Text of={error} />
+              </p>
+            )}
+            {it.relists && (
+              <p class="why">
+                <span class="label">last relist</span> <Time at={it.relists.atMs} />:{' '}
+                {CAUSES[it.relists.cause] ?? it.relists.cause}
+              </p>
+            )}
+          </>
         ) : null
-      }
+      }}
     />
   )
+}
+
+/** Between the index and the cluster, where `verify` compares them. */
+function shownDifferences({ differences }: Watch): string {
+  return differences === undefined ? '–' : count(differences)
 }
