@@ -8,7 +8,7 @@ const MEASURE_LIMIT_MS = 180_000
 
 const here = (file: string) => new URL(file, import.meta.url).pathname
 
-type Measured = { seconds: number; cpu?: number }
+export type Measured = { seconds: number; cpu?: number }
 
 /** Runs a yardstick of this folder, which prints JSON at its end; gives that. Its yardstick of time is its own. */
 export function measure(file: string, ...args: string[]): Promise<Measured> {
