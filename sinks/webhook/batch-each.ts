@@ -43,7 +43,7 @@ export function compileEach(
   )
   if (problems.length > 0) return { ok: false, problems }
   const trees = compiled.flatMap((it) => (it.ok ? [it.tree] : []))
-  const write: WriteEach = (message) => trees.map((tree) => JSON.stringify(tree.render(message))).join('\n')
+  const write: WriteEach = (message) => trees.map((tree) => tree.json(message)).join('\n')
   return { ok: true, each: { json: true, write } }
 }
 

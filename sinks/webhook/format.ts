@@ -36,7 +36,7 @@ export function formatOf(config: WebhookConfig, clock: Clock): Format {
 function writerOf({ body: tree, raw, contentType, format }: WebhookConfig): Write {
   if (tree) {
     const headers = { 'content-type': contentType ?? JSON_TYPE }
-    return (message) => ({ body: Buffer.from(JSON.stringify(tree.render(message))), headers })
+    return (message) => ({ body: Buffer.from(tree.json(message)), headers })
   }
   if (raw) {
     const headers = { 'content-type': contentType ?? 'text/plain; charset=utf-8' }

@@ -1,3 +1,5 @@
+import type { Delivery } from '../../src/model/delivery.ts'
+
 const REASONS = [
   ['Scheduled', 'Successfully assigned default/pod to node'],
   ['Pulled', 'Container image already present on machine'],
@@ -35,4 +37,29 @@ export function benchEventFrame(i: number, resourceVersion: number, sentAt: stri
     annotations: { 'bench/sent-at': sentAt },
   }
   return `${JSON.stringify({ type: 'ADDED', object: { ...event, metadata } })}\n`
+}
+
+/** What the queue holds of such an Event. */
+export function benchEventDelivery(i: number): Delivery {
+  const { metadata, involvedObject, ...event } = benchEvent(i)
+  const uid = `uid-of-${metadata.name}`
+  const { type, reason, message, count, lastTimestamp } = event
+  return {
+    sink: 'out',
+    rule: 'all',
+    event: {
+      ...metadata,
+      id: `bench/${uid}/${i}/ADDED`,
+      type: 'ADDED',
+      cluster: 'bench',
+      apiVersion: 'v1',
+      kind: 'Event',
+      path: `/api/v1/namespaces/${metadata.namespace}/events/${metadata.name}`,
+      uid,
+      resourceVersion: String(i),
+      time: lastTimestamp,
+      event: { type, reason, message, count, regarding: involvedObject },
+    },
+    objectJson: Buffer.from(JSON.stringify(benchEvent(i))),
+  }
 }

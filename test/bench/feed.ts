@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { benchEventFrame } from './event.ts'
+import { benchEvent, benchEventFrame } from './event.ts'
 import { type BenchFrame, benchFrames, benchPod } from './pod.ts'
 
 // A process of its own: an API server whose watch sends pod events as fast as they are read, or so many a second.
@@ -20,6 +20,7 @@ const server = createServer((request, response) => {
   if (pathname === '/apis') return json(response, { kind: 'APIGroupDiscoveryList', items: [] })
   if (pathname.endsWith('/kube-system')) return json(response, { metadata: { uid: 'bench' } })
   if (searchParams.has('sendInitialEvents')) return json(response, { code: 422, reason: 'Invalid' }, 422)
+  if (ofEvents && !pathname.endsWith('/events')) return metadata(response, pathname, searchParams)
   if (searchParams.get('watch') !== 'true') return json(response, page(searchParams))
   process.send?.('watch')
   response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
@@ -57,6 +58,19 @@ function frameAt(i: number, sentAt: string): string {
   return head + resourceVersion + middle + sentAt + tail
 }
 
+/** Of what Events are about, for rules that use its labels; nothing of it changes. */
+function metadata(response: ServerResponse, pathname: string, query: URLSearchParams): void {
+  if (query.get('watch') === 'true') return void response.writeHead(200).flushHeaders()
+  const pods = Array.from({ length: 200 }, (_, i) => benchEvent(i).involvedObject)
+  const named = pathname.endsWith('/namespaces') ? [{ name: 'default', uid: 'uid-of-default' }] : pods
+  const items = named.map((it) => ({
+    kind: 'PartialObjectMetadata',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata: { ...it, resourceVersion: '5', labels: { env: 'prod', team: 'shop' } },
+  }))
+  json(response, { metadata: { resourceVersion: String(newest) }, items })
+}
+
 function page(query: URLSearchParams): object {
   const start = Number(query.get('continue') ?? 0)
   const end = Math.min(start + Number(query.get('limit') ?? objects), objects)
@@ -71,15 +85,18 @@ function page(query: URLSearchParams): object {
   }
 }
 
-const RESOURCE = {
-  resource: ofEvents ? 'events' : 'pods',
-  responseKind: { kind: ofEvents ? 'Event' : 'Pod' },
-  scope: 'Namespaced',
-  verbs: ['list', 'watch'],
-}
+const RESOURCES = [
+  ...(ofEvents ? [resource('events', 'Event')] : []),
+  resource('pods', 'Pod'),
+  resource('namespaces', 'Namespace', 'Cluster'),
+]
 const CATALOGUE = {
   kind: 'APIGroupDiscoveryList',
-  items: [{ metadata: {}, versions: [{ version: 'v1', resources: [RESOURCE] }] }],
+  items: [{ metadata: {}, versions: [{ version: 'v1', resources: RESOURCES }] }],
+}
+
+function resource(name: string, kind: string, scope = 'Namespaced'): object {
+  return { resource: name, responseKind: { kind }, scope, verbs: ['list', 'watch'] }
 }
 
 function json(response: ServerResponse, body: object, status = 200): void {

@@ -4,12 +4,14 @@ import { startRedis } from '../servers/redis.ts'
 import type { Result, Row } from './row.ts'
 import { acknowledgedRow } from './row-acknowledged.ts'
 import { backlogRow } from './row-backlog.ts'
+import { bulkRows } from './row-bulk.ts'
 import { burstRow } from './row-burst.ts'
 import { celRow } from './row-cel.ts'
 import { checkRow } from './row-check.ts'
 import { enrichRow } from './row-enrich.ts'
 import { eventCostRows } from './row-event-cost.ts'
 import { firstPaintRow } from './row-first-paint.ts'
+import { eventKeysRows } from './row-event-keys.ts'
 import { growthRows } from './row-growth.ts'
 import { historyRow } from './row-history.ts'
 import { idleRow } from './row-idle.ts'
@@ -20,6 +22,7 @@ import { limitsRow } from './row-limits.ts'
 import { manyLanesRow } from './row-many-lanes.ts'
 import { memoryRow, serverMemoryRow } from './row-memory.ts'
 import { oldValuesRow } from './row-old-values.ts'
+import { outageRow } from './row-outage.ts'
 import { podLimitRow } from './row-pod-limit.ts'
 import { recoveryRow } from './row-recovery.ts'
 import { redisRow } from './row-redis.ts'
@@ -46,15 +49,18 @@ const ROWS: readonly Row[] = [
   firstPaintRow,
   webhookRow,
   webhookSinkRow,
+  ...bulkRows,
   slowWebhookRow,
   kafkaRow,
   slackRow,
   latencyRow,
   acknowledgedRow,
   ...eventCostRows,
+  ...eventKeysRows,
   manyLanesRow,
   burstRow,
   backlogRow,
+  outageRow,
   recoveryRow,
   idleRow,
   memoryRow,

@@ -8,7 +8,7 @@ const MEASURE_LIMIT_MS = 180_000
 
 const here = (file: string) => new URL(file, import.meta.url).pathname
 
-type Measured = { seconds: number; cpu?: number }
+export type Measured = { seconds: number; cpu?: number }
 /** Seconds from the opening of the watch to the end, those of the processor in them, and the peak of resident memory. */
 export type MeasuredLine = Required<Measured> & { peakMb: number }
 

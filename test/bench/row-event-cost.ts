@@ -70,12 +70,19 @@ export interface Cost {
   writes: number
 }
 
-/** `hook` takes all that is sent; `routing` says to what, in place of one sink. */
+export interface CostOptions {
+  /** Sinks and rules in place of one sink, as YAML. */
+  routing?: (url: string) => string
+  /** The watch of Events. */
+  watch?: string
+}
+
+/** `hook` receives all that is sent. */
 export async function costOfOurs(
   context: BenchContext,
   rate: Rate,
   hook: Server,
-  routing?: (url: string) => string,
+  { routing, watch = 'Event' }: CostOptions = {},
 ): Promise<Cost> {
   const { perSecond, warmUpSeconds, seconds } = rate
   const warmUp = perSecond * warmUpSeconds
@@ -83,7 +90,7 @@ export async function costOfOurs(
   await using feed = await serve('./feed.ts', String(2 * (warmUp + count)), String(perSecond), '0', 'Event')
   await using redis = await context.startRedis()
   const sink = `{ type: webhook, url: "${hook.url}" }`
-  await using bundle = runBundle(feed.url, redis.url, sink, { watch: 'Event', routing: routing?.(hook.url) })
+  await using bundle = runBundle(feed.url, redis.url, sink, { watch, routing: routing?.(hook.url) })
   const delivered = async (least: number) => {
     let came = 0
     const enough = async () => {

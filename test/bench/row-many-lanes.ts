@@ -20,7 +20,7 @@ export const manyLanesRow: Row = {
     const runs: { cost: Cost; p99: number }[] = []
     for (let i = 0; i < context.pairs; i++) {
       await using hook = await serve('./hook.ts', 'delays')
-      const cost = await costOfOurs(context, RATE, hook, routing)
+      const cost = await costOfOurs(context, RATE, hook, { routing })
       const { body } = await request(`${hook.url}/stats`)
       const { delays } = (await body.json()) as { delays: number[] }
       runs.push({ cost, p99: quantile(delays.slice(RATE.perSecond * RATE.warmUpSeconds), 0.99) })

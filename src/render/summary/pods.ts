@@ -212,7 +212,15 @@ const PARTS = [
   ['containers', 'containerStatuses'],
 ] as const
 
-function containersOf({ object }: SummaryInput): readonly Container[] {
+/** Of the latest input: its summary reads them several times. */
+let latest: { input: SummaryInput; containers: readonly Container[] } | undefined
+
+function containersOf(input: SummaryInput): readonly Container[] {
+  if (latest?.input !== input) latest = { input, containers: readContainers(input) }
+  return latest.containers
+}
+
+function readContainers({ object }: SummaryInput): readonly Container[] {
   return PARTS.flatMap(([spec, statuses]) => {
     const specs = list(object, 'spec', spec)
     return list(object, 'status', statuses).map((it) => {

@@ -50,6 +50,11 @@ const MAX_TEXT = 8_000
 
 /** Returns the value at a path of own properties; undefined if there is none. Never throws. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return valueAt(value, path)
+}
+
+/** Takes the path as a list: spreading it again for each function costs time. */
+function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   let found = value
   for (const key of path) {
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined
@@ -60,19 +65,23 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
 
 /** '' when it is no text. */
 export function text(value: unknown, ...path: readonly (string | number)[]): string {
-  const found = at(value, ...path)
+  return textAt(value, path)
+}
+
+function textAt(value: unknown, path: readonly (string | number)[]): string {
+  const found = valueAt(value, path)
   return typeof found === 'string' ? found.slice(0, MAX_TEXT) : ''
 }
 
 /** Undefined when it is no finite number. */
 export function number(value: unknown, ...path: readonly (string | number)[]): number | undefined {
-  const found = at(value, ...path)
+  const found = valueAt(value, path)
   return typeof found === 'number' && Number.isFinite(found) ? found : undefined
 }
 
 /** Returns the first items of an array, or []. */
 export function list(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
-  const found = at(value, ...path)
+  const found = valueAt(value, path)
   return Array.isArray(found) ? found.slice(0, MAX_ITEMS) : []
 }
 
@@ -85,14 +94,14 @@ export function texts(value: unknown, ...path: readonly (string | number)[]): re
 
 /** The first own keys; [] when it is no map. */
 export function keys(value: unknown, ...path: readonly (string | number)[]): readonly string[] {
-  const found = at(value, ...path)
+  const found = valueAt(value, path)
   if (typeof found !== 'object' || found === null || Array.isArray(found)) return []
   return Object.keys(found).slice(0, MAX_ITEMS)
 }
 
 /** Returns milliseconds since 1970 of an RFC 3339 text, or undefined. */
 export function timeMs(value: unknown, ...path: readonly (string | number)[]): number | undefined {
-  const found = text(value, ...path)
+  const found = textAt(value, path)
   if (!/^\d{4}-\d\d-\d\dT/.test(found)) return undefined
   const ms = Date.parse(found)
   return Number.isNaN(ms) ? undefined : ms
@@ -100,7 +109,7 @@ export function timeMs(value: unknown, ...path: readonly (string | number)[]): n
 
 /** Returns a text or number as text; '' for other values. */
 export function scalar(value: unknown, ...path: readonly (string | number)[]): string {
-  const found = at(value, ...path)
+  const found = valueAt(value, path)
   return typeof found === 'number' ? String(found) : text(found)
 }
 

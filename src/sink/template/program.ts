@@ -4,6 +4,7 @@ import { TooMuchWork } from './budget.ts'
 import { checkSource } from './check.ts'
 import { type Engine, MAX_SOURCE, type Output, type RenderOptions, theEngine } from './engine.ts'
 import { TemplateFault, type TemplateProblem, tooLong } from './fault.ts'
+import { type PlainTemplate, plainTemplateOf, renderPlainly } from './plain-values.ts'
 import { viewOf } from './view.ts'
 
 /** A template's text, checked and ready to be rendered in any markup. */
@@ -13,6 +14,8 @@ export interface Program {
   readonly constant: boolean
   /** It is one output whose value keeps its type. */
   readonly typed: boolean
+  /** It is `{{ object | as_is }}`. */
+  readonly isWholeObject: boolean
   /** Throws a TemplateFault. */
   run<S extends Output>(
     subject: Subject,
@@ -33,7 +36,8 @@ export function compileProgram(source: string, { typed = false }: { typed?: bool
   if (problems.length > 0) return { ok: false, problems }
   try {
     const nodes = engine.liquid.parse(source)
-    return { ok: true, program: programOf(engine, source, nodes, isTyped) }
+    const plain = plainTemplateOf(source)
+    return { ok: true, program: programOf(engine, source, { nodes, typed: isTyped, plain }) }
   } catch (error) {
     return { ok: false, problems: [problemOf(engine, source, error)] }
   }
@@ -44,6 +48,7 @@ function constantProgram(source: string): Program {
     source,
     constant: true,
     typed: false,
+    isWholeObject: false,
     run(_subject, sheet) {
       const written = sheet(() => {})
       written.write(source)
@@ -52,16 +57,25 @@ function constantProgram(source: string): Program {
   }
 }
 
-function programOf(engine: Engine, source: string, nodes: Node[], typed: boolean): Program {
+interface Parsed {
+  nodes: Node[]
+  typed: boolean
+  plain: PlainTemplate | undefined
+}
+
+function programOf(engine: Engine, source: string, { nodes, typed, plain }: Parsed): Program {
   return {
     source,
     constant: false,
     typed,
+    isWholeObject: typed && plain?.pieces.length === 1 && String(plain.pieces[0]) === 'object',
     run<S extends Output>(
       subject: Subject,
       sheet: (charge: (cost: number) => void) => S,
       options: RenderOptions,
     ): S {
+      const direct = plain && renderPlainly(plain, subject, sheet, options)
+      if (direct) return direct
       let written: S | undefined
       try {
         engine.render(nodes, viewOf(subject), (charge) => (written = sheet(charge)), options)

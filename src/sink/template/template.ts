@@ -52,7 +52,15 @@ export interface TemplateTree {
    * gives the value with its type. Throws a TemplateFault.
    */
   render(subject: Subject): unknown
+  /**
+   * Returns the same as JSON, in one line. `{{ object | as_is }}` is the object as the API server sent it, without being parsed.
+   * Throws a TemplateFault.
+   */
+  json(subject: JsonSubject): string
 }
+
+/** A message, or any other subject. */
+type JsonSubject = Subject & { readonly objectJson?: Buffer }
 
 /** A problem of one text of a tree. */
 interface TreeProblem extends TemplateProblem {
@@ -61,7 +69,12 @@ interface TreeProblem extends TemplateProblem {
 
 type CompiledTree = { ok: true; tree: TemplateTree } | { ok: false; problems: readonly TreeProblem[] }
 
-type Build = (subject: Subject) => unknown
+/** A compiled value of a tree. */
+interface Build {
+  value(subject: Subject): unknown
+  /** The value as JSON. */
+  json(subject: JsonSubject): string
+}
 
 const MAX_DEPTH = 100
 
@@ -78,33 +91,53 @@ export function compileTree(data: unknown, options: TemplateOptions = {}): Compi
     if (Array.isArray(value)) return listOf(value.map((it, index) => compile(it, [...path, index])))
     if (typeof value === 'object' && value !== null)
       return mapOf(Object.entries(value).map(([key, it]) => [key, compile(it, [...path, key])] as const))
-    return () => value
+    return constantOf(value)
   }
 
   function compileText(source: string, path: readonly PropertyKey[]): Build {
     const compiled = compileProgram(source, { typed: true })
     if (!compiled.ok) {
       problems.push(...compiled.problems.map((it) => ({ ...it, path })))
-      return () => undefined
+      return constantOf(undefined)
     }
     const { program } = compiled
-    if (program.constant) return () => program.run(NOBODY, textOutput, setting).buffer
+    if (program.constant) return constantOf(program.run(NOBODY, textOutput, setting).buffer)
     constant = false
-    return (subject) =>
-      program.typed ? typedValue(program, subject) : program.run(subject, textOutput, setting).buffer
+    if (program.typed) return typedOf(program)
+    const value = (subject: Subject) => program.run(subject, textOutput, setting).buffer
+    return { value, json: (subject) => JSON.stringify(value(subject)) }
   }
 
-  function typedValue(program: Program, subject: Subject): unknown {
-    return program.run(subject, valueSheet, setting).value ?? null
+  function typedOf(program: Program): Build {
+    const value = (subject: Subject) => program.run(subject, valueSheet, setting).value ?? null
+    const json = (subject: Subject) => jsonOf(value(subject))
+    if (!program.isWholeObject) return { value, json }
+    return { value, json: (subject) => wholeObject(subject) ?? json(subject) }
   }
 
   function refuse(message: string, path: readonly PropertyKey[]): Build {
     problems.push({ message, offset: 0, length: 1, path })
-    return () => undefined
+    return constantOf(undefined)
   }
 
-  const render = compile(data, [])
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, tree: { constant, render } }
+  const { value: render, json } = compile(data, [])
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, tree: { constant, render, json } }
+}
+
+function constantOf(value: unknown): Build {
+  const json = jsonOf(value)
+  return { value: () => value, json: () => json }
+}
+
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value) ?? 'null'
+}
+
+const LINE_FEED = 0x0a
+
+/** Returns undefined for an object in several lines, which only plug-ins' tests have. */
+function wholeObject({ objectJson }: JsonSubject): string | undefined {
+  return objectJson && !objectJson.includes(LINE_FEED) ? objectJson.toString() : undefined
 }
 
 /** For texts that nothing is filled into. */
@@ -126,12 +159,26 @@ function valueSheet(charge: (cost: number) => void): ValueSheet {
 }
 
 function listOf(items: readonly Build[]): Build {
-  return (subject) => items.map((item) => item(subject))
+  return {
+    value: (subject) => items.map((item) => item.value(subject)),
+    json: (subject) => `[${items.map((item) => item.json(subject)).join(',')}]`,
+  }
 }
 
 /** `fromEntries` defines keys, also one that is called __proto__. */
 function mapOf(entries: readonly (readonly [string, Build])[]): Build {
-  return (subject) => Object.fromEntries(entries.map(([key, build]) => [key, build(subject)] as const))
+  const written = entries.map(([key, { json }], i) => ({
+    lead: `${i === 0 ? '' : ','}${JSON.stringify(key)}:`,
+    json,
+  }))
+  return {
+    value: (subject) => Object.fromEntries(entries.map(([key, { value }]) => [key, value(subject)] as const)),
+    json(subject) {
+      let text = '{'
+      for (const { lead, json } of written) text += lead + json(subject)
+      return `${text}}`
+    },
+  }
 }
 
 export interface TemplateTextOptions extends TemplateOptions {

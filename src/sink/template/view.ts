@@ -8,11 +8,16 @@ const OF_EVENTS = ['eventType', 'reason', 'message', 'count', 'regarding', 'firs
 const RELATED = ['owner', 'namespaceLabels', 'namespaceAnnotations']
 export const EVENT_FIELDS = [...OF_ALL, ...RELATED, 'manager', ...OF_EVENTS, 'reportingComponent']
 
+/** The variables of a template. */
+export type View = Readonly<Record<string, unknown>>
+
 /** Returns the variables of a template: each is computed on first access; nothing is inherited. */
-export function viewOf(subject: Subject): object {
+export function viewOf(subject: Subject): View {
   const { id, rule, event, notice, heldBack } = subject
+  let shownEvent: object | undefined
+  let shownMessage: object | undefined
   return {
-    __proto__: null,
+    __proto__: null as never,
     id,
     rule,
     type: event.type,
@@ -32,7 +37,8 @@ export function viewOf(subject: Subject): object {
     heldBack,
     logs: subject.logs,
     get event() {
-      return eventView(event)
+      shownEvent ??= eventView(event)
+      return shownEvent
     },
     get object() {
       return subject.object
@@ -55,7 +61,8 @@ export function viewOf(subject: Subject): object {
       return subject.summary.changes
     },
     get message() {
-      return { ...subject.summary, labels: subject.labels }
+      shownMessage ??= { ...subject.summary, labels: subject.labels }
+      return shownMessage
     },
   }
 }
