@@ -23,7 +23,7 @@ const COMPUTED = ['size', 'first', 'last']
 /** Returns the parts of a checked template; undefined if it needs the engine. */
 export function plainTemplateOf(source: string): PlainTemplate | undefined {
   if (source.includes('{%')) return undefined
-  // Texts are at even places, values at odd ones.
+  // Texts and values alternate, beginning with a text.
   const parts = source.split(OUTPUT)
   const values = parts.filter((_, i) => i % 2 === 1).map((it) => VALUE.exec(it))
   const typed = values.some((it) => it?.at(-1) !== undefined)
