@@ -31,6 +31,8 @@ export interface LimitKeys {
 export interface LimitStates {
   shared(key: string): string | undefined
   own(key: string): string | undefined
+  /** Returns who acknowledged the incident of a single object's state, as it is stored. */
+  acknowledged?(key: string): string | undefined
   /** Returns the number of shared states of a rule; without it they are unbounded. */
   size?(rule: string): number
 }

@@ -48,7 +48,7 @@ export function keysOf(cluster: string) {
     silences: `${tag}:silences`,
     silencesVersion: `${tag}:silences-version`,
     silenceCounts: `${tag}:silence-counts`,
-    /** Hash: source and key of an object's limit state → who acknowledged its incident, as JSON. */
+    /** Hash: key of an object's limit state → who acknowledged its incident, as JSON. */
     acknowledged: `${tag}:acknowledged`,
     /** Sorted set: rules by their last match. */
     rules: `${tag}:rules`,

@@ -5,10 +5,10 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { acknowledgeIncident, listIncidents } from '../../src/store/control/incidents.ts'
 import { addSilence, expireSilence, listSilences } from '../../src/store/control/silences.ts'
 import { readHistory } from '../../src/store/history/read-history.ts'
-import { limitsIn, START_MS } from '../rules/limits/bed.ts'
+import { type Happening, limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { startRealLimits } from './real-limits-bed.ts'
-import { startStoreBed } from './store-bed.ts'
+import { never, startStoreBed } from './store-bed.ts'
 
 const DAY_MS = 86_400_000
 const DRAFT = {
@@ -193,4 +193,49 @@ test('the incident of one object is acknowledged until it ends', async () => {
   await happen({ at: 20, uid: 'u' })
   expect((await list())[0]).not.toHaveProperty('acknowledged')
   expect(await it.reader.hlen(it.keys.acknowledged)).toBe(0)
+})
+
+test('an acknowledged incident is not escalated by a rule with the same conditions; others send, and so does the next incident', async () => {
+  const condition = (status: string, minutes: number) => ({
+    when: { kind: 'Pod' },
+    condition: { type: 'Ready', becomes: status, for: minutes * 60_000 },
+  })
+  await using it = await startRealLimits([
+    { name: 'warn', ...condition('False', 5) },
+    { name: 'page', ...condition('False', 30) },
+    { name: 'other', ...condition('Unknown', 30) },
+  ])
+  const { happen, session } = await it.watch()
+  const everywhere = async (what: Happening) => {
+    for (const rule of ['warn', 'page', 'other']) await happen({ ...what, rule })
+  }
+  const passes = async (seconds: number) => {
+    it.clock.ms = START_MS + seconds * 1_000
+    await session.expire(never)
+  }
+  const sentOf = async () => {
+    const { rules } = await it.ledger()
+    return ['warn', 'page', 'other'].map((rule) => rules[rule]?.sent)
+  }
+  await everywhere({ at: 0, uid: 'u' })
+  await passes(301)
+  expect(await sentOf()).toEqual([1, 0, 0])
+  const by = { by: 'cli:alice', atMs: START_MS, reason: 'on it' }
+  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'warn', key: 'u:warn' }, by)).toBe(true)
+  await passes(1_801)
+  expect(await sentOf()).toEqual([1, 0, 1])
+  const ledger = await it.ledger()
+  expect(ledger.rules['page']?.suppressed).toEqual({ acknowledged: 1 })
+  expect(ledger.balanced).toBe(true)
+  const records = await Array.fromAsync(readHistory(it.reader, it.keys, {}))
+  expect(records.find(({ limit }) => limit === 'acknowledged')).toMatchObject({
+    rule: 'page',
+    detail: 'by cli:alice: on it',
+  })
+
+  await everywhere({ at: 1_900, uid: 'u', holds: false })
+  await everywhere({ at: 2_000, uid: 'u' })
+  await passes(2_000 + 1_801)
+  expect(await sentOf()).toEqual([2, 1, 2])
+  expect((await it.ledger()).balanced).toBe(true)
 })

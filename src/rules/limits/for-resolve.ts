@@ -1,6 +1,7 @@
 import type { ClusterEvent } from '../../model/event.ts'
 import type { LimitedMatch, LimitName } from '../../model/limit.ts'
 import type { Silence } from '../../model/silence.ts'
+import { acknowledgedBy, escalatedAcknowledgement } from './acknowledged.ts'
 import { emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
 import { keysForSinks, stateKeysOf } from './group-key.ts'
@@ -180,6 +181,13 @@ function open(
   const stored = storedIn(pending)
   const sinks = storedWithoutSilenced(tx, plan.name, stored, atMs)
   if (sinks.length === 0) {
+    keep(tx, plan, key, { ...rest, waiting: 0 })
+    return false
+  }
+  const acknowledged = escalatedAcknowledgement(tx, plan, key)
+  if (acknowledged) {
+    const detail = acknowledgedBy(acknowledged)
+    tx.suppress(plan.name, 'acknowledged', { event: stored.header, sinks, detail })
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
   }

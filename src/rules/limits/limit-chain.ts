@@ -1,5 +1,5 @@
-import type { Acknowledgement } from '../../model/incident.ts'
 import type { LimitName } from '../../model/limit.ts'
+import { acknowledgedBy } from './acknowledged.ts'
 import { type Emission, fromStored, sumOfSuppressed, titleOf, toStored } from './emission.ts'
 import { addToGroup } from './group.ts'
 import { DAY_MS, KEEP_MS, LATE_MS, type LimitTransaction } from './limit-transaction.ts'
@@ -56,11 +56,7 @@ function acknowledgedAt(
 ): { detail: string; untilMs: number } | undefined {
   const state = tx.read('shared', key, 'quiet')
   const untilMs = (state?.lastMs ?? 0) + afterMs
-  return state?.ack && untilMs > atMs ? { detail: detailOf(state.ack), untilMs } : undefined
-}
-
-function detailOf({ by, reason }: Acknowledgement): string {
-  return `by ${by}${reason === undefined ? '' : `: ${reason}`}`
+  return state?.ack && untilMs > atMs ? { detail: acknowledgedBy(state.ack), untilMs } : undefined
 }
 
 /** Groups beyond the capacity of a rule are collected in one group. */

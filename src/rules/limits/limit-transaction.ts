@@ -95,6 +95,11 @@ export class LimitTransaction {
     return state?.limit === kind ? (state as StateOf<Kind>) : undefined
   }
 
+  /** Returns who acknowledged the incident of an own state, as it is stored. */
+  acknowledged(key: string): string | undefined {
+    return this.#states.acknowledged?.(key)
+  }
+
   /** Whether the state exists or the rule can create another one; refusals are counted. */
   hasCapacity(rule: string, key: string): boolean {
     if (this.readAny('shared', key)) return true

@@ -30,7 +30,17 @@ export function limitsOf(rule: LimitedRule): 'events' | 'states' | undefined {
 
 /** Returns the limits of a configuration from the plans of its rules. */
 export function joinLimits(plans: readonly (RulePlan | undefined)[]): Limits {
-  const byRule: Plans = new Map(plans.flatMap((plan) => (plan ? [[plan.name, plan]] : [])))
+  const known = plans.filter((plan) => plan !== undefined)
+  const byConditions = Map.groupBy(known, ({ conditions }) => conditions)
+  const namesOf = new Map(
+    [...byConditions].map(([conditions, some]) => [conditions, some.map(({ name }) => name)]),
+  )
+  const byRule: Plans = new Map(
+    known.map((plan) => {
+      const sameConditions = plan.conditions && namesOf.get(plan.conditions)
+      return [plan.name, sameConditions ? { ...plan, sameConditions } : plan]
+    }),
+  )
   return {
     keysOf: (events) => keysOf(byRule, events),
     apply: (events, states, nowMs, silences) =>

@@ -7,6 +7,12 @@ export type LimitedRule = RuleLimits & {
   name: string
   to?: readonly string[] | undefined
   condition?: { for?: number | undefined } | undefined
+  when?: unknown
+  if?: unknown
+  changed?: unknown
+  unchanged?: unknown
+  from?: unknown
+  'to-state'?: unknown
 }
 
 /** Limits with a group key, by the names of their states. */
@@ -20,6 +26,10 @@ export interface RulePlan {
   muted?: Muted
   sample?: number
   forMs?: number
+  /** What a rule that tracks states matches, as JSON. */
+  conditions?: string
+  /** The rules that track the same states, this one included: each escalates the incidents of the others. */
+  sameConditions?: readonly string[]
   /** Emits a notification when the state ends: `resolve: true`. */
   resolves: boolean
   count?: { at: readonly number[]; every?: number | undefined }
@@ -55,6 +65,7 @@ export function planOf(rule: LimitedRule): RulePlan {
     name,
     tracksState: tracksState(rule),
     resolves: resolve === true,
+    ...(tracksState(rule) && { conditions: conditionsOf(rule) }),
     ...(mute && { muted: createMuted(mute) }),
     ...(sample !== undefined && { sample }),
     ...(forMs !== undefined && { forMs }),
@@ -86,6 +97,13 @@ export function planOf(rule: LimitedRule): RulePlan {
       return isGroup ? ['namespace', isEvent ? 'reason' : 'kind'] : ['regarding']
     },
   }
+}
+
+/** Times and limits of the rule are no part of them. */
+function conditionsOf(rule: LimitedRule): string {
+  const { for: _, ...condition } = rule.condition ?? {}
+  const { when = {}, if: expression, changed, unchanged, from } = rule
+  return JSON.stringify({ when, expression, changed, unchanged, from, to: rule['to-state'], condition })
 }
 
 /** Whether an event is in the sample. A function of its id: a smaller share is a subset of a larger one. */

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Acknowledgement, Incident } from '../../model/incident.ts'
+import { readAcknowledgement, type StoredAcknowledgement } from '../../rules/limits/acknowledged.ts'
 import { type ForResolveState, type ResolveAfterState, readState } from '../../rules/limits/states.ts'
 import { decodeIndexEntry } from '../commit/index-entries.ts'
 import { readSource } from '../commit/stored-json.ts'
@@ -96,23 +97,13 @@ async function acknowledgeShared(
   }
 }
 
-/**
- * The acknowledgement of an incident of one object. Its state changes only together with its source's checkpoint, so the acknowledgement is
- * stored apart; it belongs to the incident that began at `sinceMs`.
- */
-interface StoredAcknowledgement extends Acknowledgement {
-  sinceMs: number
-}
-
-const fieldOf = (source: string, key: string) => `${source}\n${key}`
-
 async function acknowledgeOwn(redis: Redis, keys: Keys, key: string, by: Acknowledgement): Promise<boolean> {
   let isFound = false
   for (const source of (await readHash(redis, keys.sources)).keys()) {
     const state = stateIn(await redis.hgetBuffer(keys.ownLimits(source), key))
     if (!isOpen(state)) continue
     const stored: StoredAcknowledgement = { ...by, sinceMs: state.sinceMs }
-    await redis.hset(keys.acknowledged, fieldOf(source, key), JSON.stringify(stored))
+    await redis.hset(keys.acknowledged, key, JSON.stringify(stored))
     isFound = true
   }
   return isFound
@@ -130,8 +121,8 @@ async function readOwn(redis: Redis, keys: Keys, items: Incident[]): Promise<boo
       const page = await redis.zrange(keys.ownLimitTimers(source), String(start), String(start + PAGE - 1))
       const open = page.length > 0 ? await openIn(redis, keys, source, page) : []
       for (const { key, state, name } of open) {
-        const ack = acknowledgementIn(acknowledged.get(fieldOf(source, key)), state)
-        if (ack) outdated.delete(fieldOf(source, key))
+        const ack = acknowledgementIn(acknowledged.get(key), state)
+        if (ack) outdated.delete(key)
         items.push({
           ...{ rule: state.rule, key, sinceMs: state.sinceMs },
           ...(name && { object: objectText({ kind, ...name }) }),
@@ -176,13 +167,10 @@ function acknowledgementIn(
   text: string | undefined,
   { sinceMs }: ForResolveState,
 ): Acknowledgement | undefined {
-  if (text === undefined) return undefined
-  try {
-    const { sinceMs: since, by, atMs, reason } = JSON.parse(text) as StoredAcknowledgement
-    return since === sinceMs ? { by, atMs, ...(reason !== undefined && { reason }) } : undefined
-  } catch {
-    return undefined
-  }
+  const stored = readAcknowledgement(text)
+  if (stored?.sinceMs !== sinceMs) return undefined
+  const { by, atMs, reason } = stored
+  return { by, atMs, ...(reason !== undefined && { reason }) }
 }
 
 function uidOf(key: string): string {

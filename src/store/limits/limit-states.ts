@@ -34,7 +34,8 @@ export class ReadStates implements LimitStates {
   readonly #shared = new Map<string, StoredState | undefined>()
   readonly #own = new Map<string, StoredState | undefined>()
   readonly #sizes = new Map<string, number>()
-  #missed: { shared: Set<string>; own: Set<string> } = { shared: new Set(), own: new Set() }
+  readonly #acknowledged = new Map<string, string | undefined>()
+  #missed = nothingMissed()
   #watched = 0
   #turnOf: string | null = null
 
@@ -71,6 +72,11 @@ export class ReadStates implements LimitStates {
     return this.#own.get(key)?.text()
   }
 
+  acknowledged(key: string): string | undefined {
+    if (!this.#acknowledged.has(key)) this.#missed.acknowledged.add(key)
+    return this.#acknowledged.get(key)
+  }
+
   size(rule: string): number {
     return this.#sizes.get(rule) ?? 0
   }
@@ -88,10 +94,11 @@ export class ReadStates implements LimitStates {
     for (let asked = first; ; ) {
       await this.#read(asked)
       const outcome = decide(this)
-      const { shared, own } = this.#missed
-      if (shared.size === 0 && own.size === 0) return outcome
+      const { shared, own, acknowledged } = this.#missed
+      if (shared.size === 0 && own.size === 0 && acknowledged.size === 0) return outcome
       asked = { shared: [...shared], own: [...own] }
-      this.#missed = { shared: new Set(), own: new Set() }
+      if (acknowledged.size > 0) await this.#readAcknowledged([...acknowledged])
+      this.#missed = nothingMissed()
     }
   }
 
@@ -125,6 +132,12 @@ export class ReadStates implements LimitStates {
     if (own.length > 0) this.#take(this.#own, own, values.shift() ?? [])
   }
 
+  /** Not under WATCH: one that comes later than the decision is too late. */
+  async #readAcknowledged(keys: readonly string[]): Promise<void> {
+    const values = await this.#redis.hmget(this.#keys.acknowledged, ...keys)
+    for (const [i, key] of keys.entries()) this.#acknowledged.set(key, values[i] ?? undefined)
+  }
+
   #take(
     into: Map<string, StoredState | undefined>,
     keys: readonly string[],
@@ -132,6 +145,10 @@ export class ReadStates implements LimitStates {
   ): void {
     for (const [i, key] of keys.entries()) into.set(key, decodeState(values[i], this.#nowMs))
   }
+}
+
+function nothingMissed() {
+  return { shared: new Set<string>(), own: new Set<string>(), acknowledged: new Set<string>() }
 }
 
 /** Deletes states that cannot be evaluated any more; their waiting events count as gone. */
