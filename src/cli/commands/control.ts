@@ -73,7 +73,7 @@ Examples:
 
 const INCIDENTS_HELP = `
 An incident is open from its first notification until its rule sends the resolve notification, or would. An acknowledged one sends
-nothing but that: an acknowledgement ends with its incident.
+nothing but that, and a rule with the same conditions and a longer "for" does not escalate it: an acknowledgement ends with its incident.
 
 Examples:
   kubeherald incidents list
