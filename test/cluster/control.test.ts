@@ -165,12 +165,12 @@ test('acceptance 3: an acknowledged incident neither repeats nor escalates on an
     object.split('/')[1],
     acknowledged?.by,
   ])
-  const alice = `alice (Slack ${ALICE})`
+  const alice = `slack:${ALICE} (alice)`
   expect(acknowledgedBy.toSorted()).toEqual([
-    ['escalation', 'crash-1', 'bob'],
+    ['escalation', 'crash-1', 'cli:bob'],
     ['escalation', 'crash-2', alice],
     ['escalation', 'crash-3', undefined],
-    ['repeats', 'crash-1', 'bob'],
+    ['repeats', 'crash-1', 'cli:bob'],
     ['repeats', 'crash-2', alice],
     ['repeats', 'crash-3', undefined],
   ])

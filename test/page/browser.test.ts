@@ -97,7 +97,7 @@ test('acceptance 1: what happened to shop/web, and who was notified with which t
   await page.keyboard.type('shop/web')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/objects/Deployment/shop/web')
-  expect(await page.title()).toBe('Deployment shop/web · kubeherald')
+  await page.waitForFunction(`document.title === 'Deployment shop/web · kubeherald'`)
   const newest = page.locator('.story > details').first()
   await expectText(newest.locator('.sink-line', { hasText: 'oncall' }), 'delivered')
   await expectText(newest.locator('.sink-line', { hasText: 'bus' }), 'waiting')

@@ -52,7 +52,7 @@ test('a quarantined chain outlasts its process: the next one sends it in order, 
   const next = scriptedSink(() => DELIVERED)
   it.work({ hook: next })
   await it.drained('hook')
-  expect(next.took).toEqual(numbered('bad', 6))
+  expect(next.took.filter((name) => name.startsWith('bad'))).toEqual(numbered('bad', 6))
 })
 
 test('a success of a quarantined object ends the outage of its sink', async () => {

@@ -14,7 +14,6 @@ export interface PlainTemplate {
   readonly typed: boolean
 }
 
-const OUTPUT = /\{\{([\s\S]*?)\}\}/
 const STEPS = /\.([A-Za-z_](?:[\w-]*\w)?)|\["([^"\\]*)"\]|\['([^'\\]*)'\]/g
 const VALUE = new RegExp(String.raw`^\s*(\w+)((?:${STEPS.source})*)\s*(\|\s*as_is\s*)?$`)
 /** Steps that the engine computes. */
@@ -23,8 +22,7 @@ const COMPUTED = ['size', 'first', 'last']
 /** Returns the parts of a checked template; undefined if it needs the engine. */
 export function plainTemplateOf(source: string): PlainTemplate | undefined {
   if (source.includes('{%')) return undefined
-  // Texts and values alternate, beginning with a text.
-  const parts = source.split(OUTPUT)
+  const parts = partsOf(source)
   const values = parts.filter((_, i) => i % 2 === 1).map((it) => VALUE.exec(it))
   const typed = values.some((it) => it?.at(-1) !== undefined)
   if (typed && (parts.length !== 3 || parts[0] !== '' || parts[2] !== '')) return undefined
@@ -32,6 +30,18 @@ export function plainTemplateOf(source: string): PlainTemplate | undefined {
   if (!paths.every((it) => it !== undefined && it !== null)) return undefined
   const pieces = parts.map((it, i): Piece => (i % 2 === 0 ? it : (paths[i >> 1] as readonly string[])))
   return { pieces: pieces.filter((it) => it !== ''), typed }
+}
+
+/** Texts and values alternate, beginning with a text. */
+function partsOf(source: string): string[] {
+  const parts: string[] = []
+  for (let from = 0; ; ) {
+    const begin = source.indexOf('{{', from)
+    const end = begin === -1 ? -1 : source.indexOf('}}', begin + 2)
+    if (end === -1) return [...parts, source.slice(from)]
+    parts.push(source.slice(from, begin), source.slice(begin + 2, end))
+    from = end + 2
+  }
 }
 
 function pathOf([, name = '', rest = '']: RegExpExecArray): readonly string[] | undefined {
