@@ -11,14 +11,13 @@ const MOST_WAITING = 32
  */
 export function createRedisReady(
   redis: () => Pick<Redis, 'status' | 'once' | 'off'>,
-  withinMs = WITHIN_MS,
+  { most = MOST_WAITING, withinMs = WITHIN_MS }: { most?: number; withinMs?: number } = {},
 ): () => Promise<void> {
   let waiting = 0
   let connected: Promise<boolean> | undefined
   return async () => {
     if (redis().status === 'ready') return
-    if (waiting >= MOST_WAITING)
-      throw new ApiError(503, 'Redis is not connected, and many requests wait for it')
+    if (waiting >= most) throw new ApiError(503, 'Redis is not connected, and many requests wait for it')
     waiting++
     connected ??= isConnected(redis(), withinMs).finally(() => {
       connected = undefined

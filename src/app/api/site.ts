@@ -9,7 +9,7 @@ import type { Keys } from '../../store/keys.ts'
 import { createApi } from './api.ts'
 import { createHandlers } from './handlers.ts'
 import { createRedisReady } from './redis-ready.ts'
-import { createStreams } from './stream.ts'
+import { createStreams, MOST_CLIENTS } from './stream.ts'
 
 export interface SiteParts {
   /** Opens a connection of the API's own: no delivery and no commit waits for what it reads. */
@@ -39,7 +39,8 @@ export function openSite(parts: SiteParts): OpenSite {
     return connection
   }
   const ready = createRedisReady(redis)
-  const streams = createStreams({ redis, ready, keys })
+  // Streams have a bound of their own. After a restart all clients come in the same moment.
+  const streams = createStreams({ redis, ready: createRedisReady(redis, { most: MOST_CLIENTS }), keys })
   const api = createApi({
     ready,
     handlers: createHandlers({ ...parts, redis }),

@@ -31,7 +31,7 @@ interface StreamParts {
 }
 
 /** Clients of all callers, and of one. */
-const MOST_CLIENTS = 1_000
+export const MOST_CLIENTS = 1_000
 export const MOST_CLIENTS_OF_ONE = 250
 /** What clients have not read is kept up to this, of one and of all; beyond it records are left out. */
 const MAX_UNREAD_BYTES = 262_144

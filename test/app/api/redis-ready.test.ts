@@ -1,8 +1,11 @@
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { createApi } from '../../../src/app/api/api.ts'
 import { createRedisReady } from '../../../src/app/api/redis-ready.ts'
 import type { Handlers } from '../../../src/app/api/routes.ts'
+import { openSite, type SiteParts } from '../../../src/app/api/site.ts'
 import { silentLog } from '../../../src/observe/log.ts'
 import type { ApiCall } from '../../../src/observe/server/site.ts'
 import { waitFor } from '../../wait-for.ts'
@@ -13,7 +16,7 @@ class AwayRedis extends EventEmitter {
 
 test('requests wait for Redis together, some of them only, and go on when it is there', async () => {
   const redis = new AwayRedis()
-  const ready = createRedisReady(() => redis as never, 60_000)
+  const ready = createRedisReady(() => redis as never, { withinMs: 60_000 })
   const ends: (string | number)[] = []
   const ask = () =>
     ready().then(
@@ -32,7 +35,7 @@ test('requests wait for Redis together, some of them only, and go on when it is 
 })
 
 test('without Redis they end with 503, and later ones wait again', async () => {
-  const ready = createRedisReady(() => new AwayRedis() as never, 1)
+  const ready = createRedisReady(() => new AwayRedis() as never, { withinMs: 1 })
   for (let i = 0; i < 40; i++) await expect(ready()).rejects.toMatchObject({ status: 503 })
 })
 
@@ -63,4 +66,33 @@ test('a request that reads much has its place before it waits for Redis', async 
   await Promise.all(all)
   expect(answered).toEqual(Array.from({ length: 9 }, () => 200))
   expect(waiting).toBe(9)
+})
+
+test('clients of the stream that come in the same moment after a start wait for Redis, all of them', async () => {
+  const away = Object.assign(new AwayRedis(), { disconnect() {} })
+  const parts = {
+    ...{ keys: {}, cluster: 'c', salt: Buffer.alloc(8), log: silentLog, countRefusal() {} },
+    ...{ openRedis: () => away, config: () => ({ server: {} }) },
+  }
+  const site = openSite(parts as unknown as SiteParts)
+  const server = createServer((request, response) => void site.serve(request, response)).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(server, 'listening')
+  let answered = 0
+  const { port } = server.address() as AddressInfo
+  let asked = 0
+  server.on('request', () => asked++)
+  const leaving = new AbortController()
+  for (let i = 0; i < 100; i++)
+    fetch(`http://127.0.0.1:${port}/api/v1/stream`, { signal: leaving.signal })
+      .then(() => answered++)
+      .catch(() => {})
+  await waitFor(() => asked === 100 && away.listenerCount('ready') === 1, { what: 'all clients' })
+  expect(answered).toBe(0)
+  leaving.abort()
+  site.close()
+  server.closeAllConnections()
+  server.close()
 })
