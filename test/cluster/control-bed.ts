@@ -1,10 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startSlack } from '../servers/slack.ts'
 import { waitFor } from '../wait-for.ts'
 import { type Kubeherald, startKubeherald } from './kubeherald.ts'
+import { repeatUntilStopped } from './steady-load.ts'
 import { CONFIG_MAPS } from './workload.ts'
 
 export const ALICE = 'U0000000001'
@@ -87,22 +87,8 @@ rules: ${rules}`
       stack.use(await startKubeherald({ kubeconfig: kubernetes.kubeconfig, config: config(rules) })),
 
     /** Changes objects one after the other until it is stopped. */
-    keepChanging(objects: readonly string[]): { stop(): Promise<void> } {
-      let isGoing = true
-      const done = (async () => {
-        for (let i = 0; isGoing; i++) {
-          await change(objects[i % objects.length] as string)
-          await pause(PAUSE_MS)
-        }
-      })()
-      done.catch(() => {})
-      return {
-        async stop() {
-          isGoing = false
-          await done
-        },
-      }
-    },
+    keepChanging: (objects: readonly string[]) =>
+      repeatUntilStopped(PAUSE_MS, (i) => change(objects[i % objects.length] as string)),
 
     /** What a webhook accepted, in the order it came, without what was replayed. */
     webhookGot: (path = '/hook'): Got[] =>

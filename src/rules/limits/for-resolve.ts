@@ -213,7 +213,7 @@ function open(
   return isEmitted
 }
 
-/** `told` is a key of the stored format. */
+/** The key of the event is that of the stored format. */
 function storedIn({ told: event }: NonNullable<ForResolveState['pending']>): StoredEmission {
   return event
 }
