@@ -57,9 +57,7 @@ function crd(resource: string, kind: string): object {
   }
 }
 
-test('what init writes is good: no warning, tests that pass, and permissions that suffice', {
-  timeout: 120_000,
-}, async () => {
+test('what init writes is good: no warning, tests that pass, and permissions that suffice', async () => {
   using desk = openDesk({ KUBECONFIG: kubernetes.kubeconfig })
   const { code, stderr } = await desk.run('init')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

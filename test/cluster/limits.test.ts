@@ -12,12 +12,16 @@ import { waitFor } from '../wait-for.ts'
 import { type Kubeherald, startKubeherald } from './kubeherald.ts'
 import { CONFIG_MAPS } from './workload.ts'
 
-/** Longer than it takes to come to the point where nobody watches; nothing else depends on how long. */
-const LASTS_SECONDS = 8
 const WAIT_SECONDS = 6
 
+interface Bed {
+  kubernetes: Kubernetes
+  redis: RedisServer
+  hook: Receiver
+}
+
 /** One process of two that share the watch. */
-function startOne(bed: { kubernetes: Kubernetes; redis: RedisServer; hook: Receiver }, pod: string) {
+function startOne(bed: Bed, pod: string, lastsSeconds: number) {
   return startKubeherald({
     kubeconfig: bed.kubernetes.kubeconfig,
     env: { POD_NAME: pod },
@@ -28,7 +32,7 @@ redis: { url: "${bed.redis.url}" }
 watch: [{ kind: ConfigMap, namespaces: default }]
 sinks: { hook: { type: webhook, url: "${bed.hook.url}" } }
 rules:
-  - { name: lasting, when: { labels: "state=bad" }, for: ${LASTS_SECONDS}s, to: hook }
+  - { name: lasting, when: { labels: "state=bad" }, for: ${lastsSeconds}s, to: hook }
   - { name: grouped, when: { name: "group-*" }, group: { by: rule, wait: 1h, max: 3 }, to: hook }
   - { name: soon, when: { name: "soon-*" }, group: { by: rule, wait: ${WAIT_SECONDS}s }, to: hook }
   - { name: throttled, when: { name: "throttle-*" }, throttle: { per: rule, every: 1h, burst: 2 }, to: hook }
@@ -37,12 +41,18 @@ rules:
 }
 
 test('acceptance 4: restart, relist and replica change in the middle of group, after, for and throttle: the same notifications as without', async () => {
+  // Longer than it takes to come to the point where nobody watches; nothing else depends on how long. A busy machine takes longer.
+  for (let lastsSeconds = 8; !(await sameNotifications(lastsSeconds)); ) lastsSeconds *= 3
+})
+
+/** Returns false if a state had to last for so short that its time was over too early. */
+async function sameNotifications(lastsSeconds: number): Promise<boolean> {
   await using kubernetes = await borrowKubernetes()
   await using redis = await startRedis()
   await using hook = await startReceiver()
   const bed = { kubernetes, redis, hook }
-  await using first = await startOne(bed, 'pod-a')
-  await using second = await startOne(bed, 'pod-b')
+  await using first = await startOne(bed, 'pod-a', lastsSeconds)
+  await using second = await startOne(bed, 'pod-b', lastsSeconds)
 
   const put = (name: string, state = 'good') =>
     kubernetes.request('POST', CONFIG_MAPS, { metadata: { name, labels: { state } } })
@@ -85,11 +95,11 @@ test('acceptance 4: restart, relist and replica change in the middle of group, a
   await other.kill()
   const killedMs = Date.now() - badMs
   console.log(`nobody watches after ${killedMs} ms`)
-  expect(killedMs).toBeLessThan(LASTS_SECONDS * 1_000)
+  if (killedMs >= lastsSeconds * 1_000) return false
   await kubernetes.request('PATCH', `${CONFIG_MAPS}/ends`, { metadata: { labels: { state: 'good' } } })
   await step(3)
   await kubernetes.compact()
-  await pause(Math.max(0, badMs + (LASTS_SECONDS + 1) * 1_000 - Date.now()))
+  await pause(Math.max(0, badMs + (lastsSeconds + 1) * 1_000 - Date.now()))
   await Promise.all([holder.start(), other.start()])
 
   const expected = [
@@ -120,7 +130,8 @@ test('acceptance 4: restart, relist and replica change in the middle of group, a
   await waitFor(() => Date.now() - lastMatchMs >= 1_000, { what: 'a second since the last match' })
   const { stdout } = await other.command('status')
   expect(stdout).toMatch(/^throttled +3 +2 +0 +0 +1 throttle +0 +\d+ (s|min) ago$/m)
-})
+  return true
+}
 
 async function nothingPending(process: Kubeherald): Promise<void> {
   await waitFor(async () => (await process.status()).ledger.sinks.hook.pending === 0, { what: 'empty lanes' })

@@ -10,9 +10,7 @@ import { grantLeases, grantWatches, NAMESPACES, shared, startReplica } from './r
 
 const LEASES = '{ durationSeconds: 5, renewDeadlineSeconds: 4, retryPeriodSeconds: 1 }'
 
-test('a replica that loses Redis alone leaves its watches to one that has it, and gets its share back with it', {
-  timeout: 150_000,
-}, async () => {
+test('a replica that loses Redis alone leaves its watches to one that has it, and gets its share back with it', async () => {
   await using kubernetes = await borrowKubernetes()
   await grantWatches(kubernetes)
   await grantLeases(kubernetes)

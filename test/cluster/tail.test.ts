@@ -49,9 +49,7 @@ async function tailing(...args: string[]) {
   return program
 }
 
-test('tail shows what would go where, also with secrets that are not here, and sends nothing', {
-  timeout: 60_000,
-}, async () => {
+test('tail shows what would go where, also with secrets that are not here, and sends nothing', async () => {
   const program = await tailing('--rules', 'new.yaml', '--all')
   await create('noise-1')
   await create('told-1')
@@ -77,9 +75,7 @@ test('tail needs no Redis, whatever the file says of one', async () => {
   expect(program.exitCode()).toBe(0)
 })
 
-test('tail shows what was, of the journal, and then what comes, none of it twice', {
-  timeout: 60_000,
-}, async () => {
+test('tail shows what was, of the journal, and then what comes, none of it twice', async () => {
   await create('earlier-1')
   await bed.allArrived()
   const program = await tailing(
@@ -108,9 +104,7 @@ test('tail shows what was, of the journal, and then what comes, none of it twice
   expect(new Set(lines().map(({ sink }) => sink))).toEqual(new Set(['hook']))
 })
 
-test('tail shows what limits hold back, and tells digests when their time has come', {
-  timeout: 60_000,
-}, async () => {
+test('tail shows what limits hold back, and tells digests when their time has come', async () => {
   const rules = `
   - { name: seldom, when: { name: often-* }, to: hook, throttle: { per: rule, every: 1h } }
   - { name: together, when: { name: often-* }, to: oncall, group: { by: namespace, wait: 1s } }
@@ -186,9 +180,7 @@ rules: ${rules}`
   )
 })
 
-test('replay sends again what a sink got, in order for each object, and the ledger balances', {
-  timeout: 60_000,
-}, async () => {
+test('replay sends again what a sink got, in order for each object, and the ledger balances', async () => {
   for (const name of ['again-1', 'again-2']) await create(name)
   for (const version of [1, 2])
     await bed.kubernetes.request('PUT', `${CONFIG_MAPS}/again-1`, manifest(CONFIG_MAPS, 'again-1', version))
@@ -211,9 +203,7 @@ test('replay sends again what a sink got, in order for each object, and the ledg
   expect(ofObject(again)).toEqual(ofObject(marked))
 })
 
-test('a snapshot sends the present state of each object once, and not those that are gone', {
-  timeout: 60_000,
-}, async () => {
+test('a snapshot sends the present state of each object once, and not those that are gone', async () => {
   await create('state-1')
   await create('state-2')
   await bed.kubernetes.request('PUT', `${CONFIG_MAPS}/state-1`, manifest(CONFIG_MAPS, 'state-1', 1))

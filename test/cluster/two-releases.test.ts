@@ -7,9 +7,7 @@ import { arrivalOf, differences, exactly } from './compare.ts'
 import { currentRevision, etcdHistory } from './etcd-history.ts'
 import { grantLeases, grantWatches, NAMESPACES, startReplica } from './replicas.ts'
 
-test('two releases with the same cluster name and their leases in one namespace, but a Redis each, both tell everything', {
-  timeout: 120_000,
-}, async () => {
+test('two releases with the same cluster name and their leases in one namespace, but a Redis each, both tell everything', async () => {
   await using kubernetes = await borrowKubernetes()
   await grantWatches(kubernetes)
   await grantLeases(kubernetes)

@@ -55,28 +55,24 @@ test('a token with namespaces gets the rules that match an event, without their 
 test.each([
   ['waits', 'odd-groups', 'odd-', 'waiting'],
   ['is a dead letter', 'bad-groups', 'bad-', 'dead'],
-])(
-  'a digest that %s shows nothing of other namespaces',
-  { timeout: 20_000 },
-  async (_, rule, name, outcome) => {
-    bed.change('ADDED', 'shop', `${name}one`)
-    bed.change('ADDED', 'pay', `${name}hidden`)
-    const { id, deadLetterId } = await outcomeOf(
-      `/api/v1/objects/ConfigMap/shop/${name}one/events`,
-      rule,
-      outcome,
-    )
-    const path = `/api/v1/events/${encodeURIComponent(id)}`
-    expect(JSON.stringify((await bed.ask(path, READER)).body)).toContain(`${name}hidden`)
-    const { status, body } = await bed.ask(path, SHOP)
-    expect(status).toBe(200)
-    expect(JSON.stringify(body)).not.toContain(`${name}hidden`)
-    if (outcome !== 'dead') return
-    const choice = asJson(TOKENS.shop, { ids: [deadLetterId] })
-    expect((await bed.ask('/api/v1/dead-letters/drop', choice)).body).toMatchObject({ done: 0 })
-    expect((await bed.ask(`/api/v1/dead-letters/${deadLetterId}`, READER)).status).toBe(200)
-  },
-)
+])('a digest that %s shows nothing of other namespaces', async (_, rule, name, outcome) => {
+  bed.change('ADDED', 'shop', `${name}one`)
+  bed.change('ADDED', 'pay', `${name}hidden`)
+  const { id, deadLetterId } = await outcomeOf(
+    `/api/v1/objects/ConfigMap/shop/${name}one/events`,
+    rule,
+    outcome,
+  )
+  const path = `/api/v1/events/${encodeURIComponent(id)}`
+  expect(JSON.stringify((await bed.ask(path, READER)).body)).toContain(`${name}hidden`)
+  const { status, body } = await bed.ask(path, SHOP)
+  expect(status).toBe(200)
+  expect(JSON.stringify(body)).not.toContain(`${name}hidden`)
+  if (outcome !== 'dead') return
+  const choice = asJson(TOKENS.shop, { ids: [deadLetterId] })
+  expect((await bed.ask('/api/v1/dead-letters/drop', choice)).body).toMatchObject({ done: 0 })
+  expect((await bed.ask(`/api/v1/dead-letters/${deadLetterId}`, READER)).status).toBe(200)
+})
 
 test('a silence whose pattern cannot test a value neither loses the event nor stops its watch', async () => {
   const untilMs = Date.now() + 600_000

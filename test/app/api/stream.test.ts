@@ -307,7 +307,7 @@ test('a record is encoded once, and for a client that may read a part of it by i
   expect(one?.textFor(digest)).toBe(whole)
 })
 
-test('there is a bound for the streams of one caller, and for all', { timeout: 30_000 }, async () => {
+test('there is a bound for the streams of one caller, and for all', async () => {
   const sockets: Socket[] = []
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy()
