@@ -37,7 +37,7 @@ ARG CREATED=1970-01-01T00:00:00Z
 # What kubeherald version prints.
 ENV KUBEHERALD_COMMIT=$REVISION
 LABEL org.opencontainers.image.title="kubeherald" \
-      org.opencontainers.image.description="Forwards what happens in a Kubernetes cluster to people and services, by rules, without losing any of it." \
+      org.opencontainers.image.description="Forwards Kubernetes changes and Events to Slack, Kafka and webhooks, by rules in YAML, without losing any." \
       org.opencontainers.image.url="https://github.com/kubeherald/kubeherald" \
       org.opencontainers.image.source="https://github.com/kubeherald/kubeherald" \
       org.opencontainers.image.documentation="https://github.com/kubeherald/kubeherald/tree/main/docs" \

@@ -275,7 +275,7 @@ test('Helm installs, tests, upgrades and removes it; what waits in Redis outlive
   await bed.addNamespace('kubeherald')
   const values = { redis: { bundled: { enabled: true } } }
   const notes = await helm('install', values)
-  expect(notes).toContain('Nothing is sent to anybody yet')
+  expect(notes).toContain('There is no `config` yet')
   expect(notes).toContain('WARNING: the cluster has no name')
   const { password } = (await get(SECRET)).data
   const templateBefore = (await get(DEPLOYMENT)).spec.template

@@ -103,8 +103,8 @@ function describeRbac(program: Command, exit: Exit): void {
 
 const RBAC_HELP = `
 A permission is granted in a namespace where "watch" lists namespaces by name, else in all of them; of one object where "fields"
-names it (metadata.name=...). It reads "watch" and "leases" of the configuration, so it needs no secrets, and asks the
-cluster only what a custom kind is that is not written as plural.group. "kubeherald check" lists missing permissions.
+names it (metadata.name=...). It reads "watch", "rules", templates of "sinks", "enrich" and "leases", and needs no secrets. It asks
+the cluster only what a custom kind is that is not written as plural.group. "kubeherald check" lists missing permissions.
 
 Examples:
   kubeherald rbac                                     look at them
