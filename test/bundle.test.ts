@@ -204,7 +204,7 @@ test('what ships exports traces', async () => {
     timeoutMs: 60_000,
     what: () => `spans; ${otlp.faults} ${program.output().slice(-2_000)}`,
   })
-  expect(program.ended()).toBe(false)
+  expect(program.ended(), program.output()).toBe(false)
   await program.end('SIGTERM')
   expect(otlp.faults).toEqual([])
   expect(new Set(otlp.spans.map(({ resource }) => resource['service.name']))).toEqual(new Set(['kubeherald']))

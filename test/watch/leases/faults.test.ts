@@ -22,6 +22,16 @@ async function renews(bed: Awaited<ReturnType<typeof startLeaseBed>>): Promise<v
   await waitFor(() => renewals(bed) >= before + 3, { what: 'three more' })
 }
 
+/** Whether a run may still write. */
+function isCertain(run: { guard: { check(): void } } | undefined): boolean {
+  try {
+    run?.guard.check()
+    return run !== undefined
+  } catch {
+    return false
+  }
+}
+
 test('a lease says who holds it since when, as client-go writes it, and for which watch', async () => {
   const { bed } = await startHolder()
   await using _ = bed
@@ -108,11 +118,19 @@ test('who cannot renew stops within the deadline, before anybody else could star
   await renews(bed)
   bed.server.fault = ({ applied }) => !applied
   const awayMs = performance.now()
-  await waitFor(() => one.runs[0]?.signal.aborted, { what: 'the end of the run' })
-  const ranOnMs = performance.now() - awayMs
+  let certainMs = 0
+  await waitFor(
+    () => {
+      // Before the guard reads its clock: a busy machine can pause the test in between.
+      const nowMs = performance.now()
+      if (isCertain(one.runs[0])) certainMs = nowMs - awayMs
+      return one.runs[0]?.signal.aborted
+    },
+    { what: 'the end of the run' },
+  )
   // The deadline counts from the last success, so from before the fault; others wait for the whole duration.
-  expect(ranOnMs).toBeLessThan(QUICK.durationMs)
-  expect(one.status.lastError).toContain('could not be renewed in time')
+  expect(certainMs).toBeLessThan(QUICK.durationMs)
+  expect(String(one.runs[0]?.signal.reason)).toContain('could not be renewed in time')
   bed.server.fault = undefined
   await waitFor(() => one.current(), { what: 'another run' })
   expect(bed.lease().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 0 })
