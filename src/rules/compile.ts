@@ -2,6 +2,7 @@ import type { ClusterEvent } from '../model/event.ts'
 import type { LimitedMatch } from '../model/limit.ts'
 import { celPart } from './cel/part.ts'
 import type { CompiledConditions, Condition, ConditionCompiler } from './condition.ts'
+import { expiryConditions } from './event-expiry.ts'
 import { type Compiled, compiled, type Fault } from './fault.ts'
 import { type Candidate, createRuleIndex, type IndexedRule } from './rule-index.ts'
 import type { Rule } from './schema.ts'
@@ -195,6 +196,7 @@ export function checkRule(rule: Omit<Rule, 'name'>): readonly Fault[] {
 
 const COMPILERS: readonly ConditionCompiler[] = [
   whenConditions,
+  expiryConditions,
   celPart,
   changedConditions,
   stateConditions,

@@ -16,13 +16,15 @@ export interface Condition {
   cost: number
   /** Tests the change instead of the object's state. */
   edge?: boolean
+  /** Not written in the rule: what it expects, for reports of events for which it fails. */
+  implied?: string
   /** If it throws, the rule's `onError` decides. */
   test(event: ClusterEvent): boolean
   /** Returns the tested value for reports; undefined if it is absent or unknown. */
   seen?(event: ClusterEvent): unknown
   /** Whether a negative result is uncertain, because related metadata is not known. */
   isUnknown?(event: ClusterEvent): boolean
-  /** The result depends only on the namespace and the type of the change. */
+  /** The result depends only on the resource, the namespace and the type of the change. */
   fixed?: true
   /** It fails unless a field of the event has one of these values. */
   needs?: Needs

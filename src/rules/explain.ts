@@ -42,7 +42,9 @@ export function explainRule(rule: Rule, written: unknown = rule): (event: Cluste
   const ordered = inOrder(conditions, written)
   return (event) => ({
     isOfKind: compiled.value.ofKind(event.resource),
-    conditions: ordered.map((it) => reportOf(it, event, rule, written)),
+    conditions: ordered
+      .filter((it) => it.implied === undefined || !it.test(event))
+      .map((it) => reportOf(it, event, rule, written)),
   })
 }
 
@@ -58,8 +60,8 @@ function kindCondition(ofKind: (resource: ClusterEvent['resource']) => boolean):
 }
 
 function reportOf(condition: Condition, event: ClusterEvent, rule: Rule, source: unknown): ConditionReport {
-  const { path, edge } = condition
-  const base = { path, expected: shown(valueAt(source, path)) ?? '', ...(edge && { edge: true as const }) }
+  const { path, edge, implied = shown(valueAt(source, path)) ?? '' } = condition
+  const base = { path, expected: implied, ...(edge && { edge: true as const }) }
   // Keys for Events match no other objects, also with a "!".
   const isOfEvents = eventKeysOf(rule.when ?? {}).includes(String(path[1])) && !edge
   const isOther = path[0] === 'when' && isOfEvents && !isEventKind(event.resource)

@@ -28,14 +28,14 @@ test('acceptance 8: an Event whose count rises to 100 arrives as 100 changes', a
   expect(counts).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
 })
 
-test('case 47: Events that expire are DELETED, which rules can leave out', async () => {
+test('case 47: Events that expire are DELETED, which only rules get that name it', async () => {
   await using bed = await startBed({
     watch: '[Event]',
     prefixes: ['events'],
     flags: ['--event-ttl', '3s', '--lease-reuse-duration-seconds', '1'],
     rules: `
-  - { name: no-expiry, when: { kind: Event, namespace: quiet, type: DELETED }, drop: true }
-  - { name: all, when: { namespace: [default, quiet] }, to: [hook] }`,
+  - { name: every-change, when: { namespace: default, type: [ADDED, MODIFIED, DELETED] }, to: [hook] }
+  - { name: quiet, when: { namespace: quiet }, to: [hook] }`,
   })
   const { kubernetes, kubeherald, hook } = bed
   await kubernetes.request('POST', '/api/v1/namespaces', { metadata: { name: 'quiet' } })
@@ -47,8 +47,8 @@ test('case 47: Events that expire are DELETED, which rules can leave out', async
       reason: 'Pulled',
     })
   for (let i = 0; i < 20; i++) for (const namespace of ['quiet', 'default']) await write(namespace, i)
-  const dropped = async () =>
-    Object.values<any>((await kubeherald.status()).ledger.watches).reduce((sum, it) => sum + it.dropped, 0)
+  const unmatched = async () =>
+    Object.values<any>((await kubeherald.status()).ledger.watches).reduce((sum, it) => sum + it.unmatched, 0)
   // The API server has Events of its own, which expire as well.
   const ours = async () => {
     // The whole history is read each time.
@@ -56,7 +56,7 @@ test('case 47: Events that expire are DELETED, which rules can leave out', async
     return (await bed.history()).filter(({ key }) => key.includes('/event-'))
   }
   await waitFor(async () => (await ours()).length === 40, { what: 'etcd to let them expire' })
-  await waitFor(async () => (await dropped()) === 20, { what: 'what the rule leaves out' })
+  await waitFor(async () => (await unmatched()) >= 20, { what: 'what no rule names' })
   const history = await bed.allArrived()
   const types = Map.groupBy(await ours(), ({ type }) => type)
   expect([...types].map(([type, them]) => [type, them.length])).toEqual([

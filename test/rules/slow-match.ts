@@ -43,7 +43,7 @@ export function slowMatch(
     if (!canMatch(when, event)) continue
     const holds = slowState(when, event)
     if (limits === 'states' && !holds && event.type !== 'DELETED' && isUnknown(when, event)) continue
-    const entered = holds && slowEdges(when, event) && !ended
+    const entered = holds && slowEdges(when, event) && !isUnasked(rule, event) && !ended
     const sinks = holds && !ended ? (rule.to ?? []).filter((sink) => !taken.has(sink)) : []
     if (limits === 'states' || (limits && entered)) result.limited.push({ rule: name, sinks, holds, entered })
     else if (entered) for (const sink of sinks) result.sends.push({ sink, rule: name })
@@ -67,6 +67,12 @@ function canMatch(when: When, { resource, event }: PlainEvent): boolean {
     [when.reason, when.message, when.regarding].some((it) => it !== undefined)
   if (asksEvent && !event) return false
   return when.kind === undefined || slowKinds(listOf(when.kind), resource)
+}
+
+/** An Event expires, and the rule names no change. */
+function isUnasked({ when = {}, drop }: Rule, { resource, type }: PlainEvent): boolean {
+  const namesChange = listOf(when.type ?? []).some((word) => word === word.toUpperCase())
+  return resource.kind === 'Event' && type === 'DELETED' && !namesChange && !drop
 }
 
 /** What is asked of the change. */

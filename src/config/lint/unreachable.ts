@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { matchesExpiry } from '../../rules/event-expiry.ts'
 import { LIMIT_KEYS } from '../../rules/limits/schema.ts'
 import { isSubsumedBy } from '../../rules/when.ts'
 import type { ConfigDocument } from '../document.ts'
@@ -78,7 +79,7 @@ function coveredBy(rule: RuleDraft, above: readonly RuleDraft[], document: Confi
 
 /** Whether a rule above matches all that this one matches: by `when`, and by equal further conditions. */
 function matchesAllOf(above: RuleDraft, rule: RuleDraft): boolean {
-  if (!isSubsumedBy(rule.when, above.when)) return false
+  if (!isSubsumedBy(rule.when, above.when) || (matchesExpiry(rule) && !matchesExpiry(above))) return false
   const own = furtherConditions(rule)
   return Object.entries(furtherConditions(above)).every(([key, value]) => isDeepStrictEqual(value, own[key]))
 }
