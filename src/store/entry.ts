@@ -23,6 +23,15 @@ export interface Enqueued {
   }
 }
 
+interface PackedLane {
+  sink: string
+  count: number
+  entries: LaneEntry[]
+}
+
+/** The deliveries of one commit, packed per lane, in order. */
+export type PackedLanes = ReadonlyMap<string, PackedLane>
+
 const MAX_DELIVERIES = 60
 const MAX_RAW_BYTES = 128 * 1024
 /** What is larger is compressed in any case. */
@@ -76,6 +85,37 @@ function encodeEntry(deliveries: readonly Delivery[], plain: boolean): LaneEntry
       : Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), compress(raw)]),
     deliveries,
   }
+}
+
+/** Groups deliveries by lane and packs them; small entries of a lane that keeps up are not compressed. */
+export function packLanes(
+  deliveries: readonly Delivery[],
+  laneOf: (delivery: Delivery) => string,
+  keepsUp: (lane: string) => boolean = () => false,
+): PackedLanes {
+  const packed = new Map<string, PackedLane>()
+  for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
+    packed.set(lane, {
+      sink: (some[0] as Delivery).sink,
+      count: some.length,
+      entries: encodeEntries(some, { plain: keepsUp(lane) }),
+    })
+  }
+  return packed
+}
+
+/**
+ * Returns the written entries with the ids that Redis chose: `replies` are those of the commands that `writeLanes` queued. If the
+ * replies were lost, returns only the lanes.
+ */
+export function enqueuedOf(lanes: PackedLanes, replies?: readonly unknown[]): Enqueued[] {
+  let at = 0
+  return [...lanes].map(([lane, { sink, count, entries }]): Enqueued => {
+    if (!replies) return { lane, sink, count }
+    const stored = entries.map(({ deliveries }) => ({ id: String(replies[at++]), deliveries }))
+    at++
+    return { lane, sink, count, stored: { entries: stored, total: Number(replies[at++]) } }
+  })
 }
 
 /** Since when a delivery could be made. */

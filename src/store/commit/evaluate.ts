@@ -13,7 +13,7 @@ import {
 } from '../limits/limit-states.ts'
 import { joinRules } from '../limits/rule-counts.ts'
 import type { Plan } from './commit-plan.ts'
-import { type PackedLanes, packLanes } from './write-commit.ts'
+import { type PackedLanes, packLanes } from '../entry.ts'
 
 /** The evaluation with the result of its limits: everything that one transaction writes. */
 export interface Evaluated {

@@ -29,7 +29,8 @@ import { OLD_TTL_MS } from './previous-objects.ts'
 import { UNLISTED_TTL_MS } from './relist-diff.ts'
 import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
 import { Transaction, type TransactionEnd } from './transaction.ts'
-import { count, enqueuedOf, writeCommit } from './write-commit.ts'
+import { count, writeCommit } from './write-commit.ts'
+import { enqueuedOf } from '../entry.ts'
 
 /** The stages before and after a commit. */
 export interface CommitStages {
