@@ -1,6 +1,6 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
 import type { TraceContext } from '../../model/delivery.ts'
-import { orderOf } from '../../sink/in-order.ts'
+import { orderOf } from '../../sink/lane-key.ts'
 import type { Content, Message, Outcome, Reason, Summary } from '../../sink/index.ts'
 import { redactMessage } from '../../text/redact.ts'
 import type { Attempted, AttemptTrace, Settled } from '../trace.ts'
