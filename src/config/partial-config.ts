@@ -4,7 +4,7 @@ import type { Fault } from '../rules/fault.ts'
 import type { Rule } from '../rules/schema.ts'
 import { When } from '../rules/when.ts'
 import { WatchEntry } from '../watch/schema.ts'
-import { isMap } from './plain-data.ts'
+import { isMap } from '../text/plain-data.ts'
 import { RuleWithMessage } from './schema.ts'
 import type { Located } from './source-node.ts'
 

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Config } from '../../config/schema.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
 import type { RuleLedger, StatusReport, WatchCounts } from '../../store/ledger.ts'

@@ -1,4 +1,4 @@
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import { type ConditionReport, explainRule } from '../../rules/explain.ts'

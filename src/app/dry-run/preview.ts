@@ -1,4 +1,4 @@
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Message, Preview } from '../../sink/index.ts'
 import type { ConfigSnapshot } from '../config-snapshot.ts'

@@ -1,4 +1,4 @@
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import { DAY_MINUTES, DAYS, type MuteWindow } from '../../rules/limits/mute-window.ts'
 import { LIMIT_KEYS, type RuleLimits } from '../../rules/limits/schema.ts'
 import { writtenDuration } from '../../sink/duration.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import { jsonSchemaOf, type Node } from '../../config/schema/json-schema.ts'
 import { ConfigFile } from '../../config/schema.ts'
 import { allSinks } from '../../sink-types.ts'

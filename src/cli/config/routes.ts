@@ -1,5 +1,5 @@
 import { limitTexts, shownValue } from '../../app/dry-run/rule-texts.ts'
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Config } from '../../config/schema.ts'
 import { namedSinks } from '../../config/targets.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'

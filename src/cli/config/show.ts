@@ -1,4 +1,4 @@
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Located } from '../../config/source-node.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
 import { type PluginOptions, readDryConfiguration } from '../load-config/configuration.ts'

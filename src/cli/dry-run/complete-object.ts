@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Resource } from '../../model/event.ts'
 import { type BuiltInKind, builtInKinds, isEventKind, pluralOf } from '../../rules/kind.ts'
 import { nearest } from '../../text/closest-match.ts'

@@ -1,5 +1,5 @@
 import { type Document, parseAllDocuments } from 'yaml'
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Problem } from '../../config/problem.ts'
 import { positionAt, sourceFile } from '../../config/source-node.ts'
 import { syntaxFaults } from '../../config/yaml/syntax.ts'

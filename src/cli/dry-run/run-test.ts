@@ -1,7 +1,7 @@
 import type { DryRun } from '../../app/dry-run/dry-run.ts'
 import { watchedBy } from '../../app/dry-run/match-report.ts'
 import type { Path } from '../../config/document.ts'
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { Moment } from '../../config/schema/test-file.ts'
 import { expandShortForm, type ObjectFault, textIn } from './complete-object.ts'

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { type ConfigDocument, documentOf, type Path, problemAt } from '../../config/document.ts'
 import { suggester } from '../../config/error-messages/suggest.ts'
 import { problemsOf } from '../../config/error-messages/zod-issues.ts'
-import { isMap } from '../../config/plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { Problem } from '../../config/problem.ts'
 import { reasonOf, textOf } from '../../config/read-text.ts'
 import {
