@@ -1,4 +1,5 @@
 import type { Delivery } from '../model/delivery.ts'
+import { isMap } from '../text/plain-data.ts'
 import { compress, decompress, PLAIN, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
@@ -217,16 +218,16 @@ const EVENT_TEXTS = ['id', 'type', 'kind', 'name', 'uid', 'resourceVersion', 'ap
 
 /** The first field without which nothing could be delivered. */
 function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
-  if (!isObject(header)) return 'header'
+  if (!isMap(header)) return 'header'
   for (const field of ['sink', 'rule']) if (typeof header[field] !== 'string') return field
   const { event, notice, heldBack, trace, logs, order, releasedAt } = header
-  if (!isObject(event)) return 'event'
+  if (!isMap(event)) return 'event'
   for (const field of EVENT_TEXTS) if (typeof event[field] !== 'string') return `event.${field}`
   if (!isTime(event['time'])) return 'event.time'
   if (!isTextOrNone(event['namespace'])) return 'event.namespace'
   for (const [name, value] of Object.entries({ notice, heldBack, trace, logs }))
-    if (value !== undefined && !isObject(value)) return name
-  if (isObject(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items']))
+    if (value !== undefined && !isMap(value)) return name
+  if (isMap(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items']))
     return 'notice.items'
   if (!isTextOrNone(order)) return 'order'
   if (releasedAt !== undefined && !isTime(releasedAt)) return 'releasedAt'
@@ -236,10 +237,6 @@ function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
 
 const BRACE = 0x7b
 const END_BRACE = 0x7d
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function isTextOrNone(value: unknown): boolean {
   return value === undefined || typeof value === 'string'
