@@ -27,7 +27,7 @@ import { note } from '../output/notes.ts'
 import { openQueue } from '../queue/open-queue.ts'
 import { firstSignal, outputClosed } from '../signals.ts'
 import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
-import { replayOf } from './backtest.ts'
+import { replayOf } from '../../app/dry-run/journal-events.ts'
 import { createTailEnd, type TailEnd, type TailEndOptions } from './tail-end.ts'
 import { createPrinter, eventFilter, type Printer, type TailFilter } from './tail-printer.ts'
 

@@ -21,7 +21,7 @@ import { describeEvent, describeObject, describeOutcome, nothing, timeOf } from 
 import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { pastTarget } from '../queue/past-target.ts'
 import { requireRuleAndSink } from '../usage-error.ts'
-import { replayOf } from './backtest.ts'
+import { replayOf } from '../../app/dry-run/journal-events.ts'
 import { explainText } from './explain-text.ts'
 
 interface WhyOptions extends QueueOptions, PluginOptions, OutputOptions {

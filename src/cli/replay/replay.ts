@@ -6,7 +6,7 @@ import { historyExtent } from '../../store/history/read-history.ts'
 import { enqueueAgain, noRoomFor } from '../../store/lanes/enqueue-again.ts'
 import { readReportsWithRules } from '../../store/process-reports.ts'
 import { readSalt } from '../../store/redis/layout.ts'
-import { replayOf } from '../dry-run/backtest.ts'
+import { replayOf } from '../../app/dry-run/journal-events.ts'
 import { invocation } from '../environment.ts'
 import {
   type DryConfiguration,
