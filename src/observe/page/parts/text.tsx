@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { count, pieces } from '../shown.ts'
+import { count } from '../../../text/quantities.ts'
+import { pieces } from '../shown.ts'
 
 const LONGEST = 300
 /** Each time that the reader asks for more of a long text. */
