@@ -11,7 +11,7 @@ import {
   type RuleCounts,
   type Suppression,
 } from '../model/limit.ts'
-import type { Silences } from '../model/silence.ts'
+import type { Silences } from '../model/control.ts'
 import type { ChangeTrace, PipelineTracer } from '../observe/trace.ts'
 import type { MatchResult } from '../rules/compile.ts'
 import { silencedBy } from '../rules/limits/limit-transaction.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { type Silence, type Silences, silenceStateAt } from '../model/silence.ts'
+import { type Silence, type Silences, silenceStateAt } from '../model/control.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createSilences } from '../rules/silences/silences.ts'

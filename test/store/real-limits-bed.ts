@@ -1,7 +1,7 @@
 import type { Evaluate, Evaluator, Source } from '../../src/model/change.ts'
 import type { HistoryRecord } from '../../src/model/history-record.ts'
 import type { Limited } from '../../src/model/limit.ts'
-import type { Silence, Silences } from '../../src/model/silence.ts'
+import type { Silence, Silences } from '../../src/model/control.ts'
 import { createLimits } from '../../src/rules/limits/limits.ts'
 import type { LimitedRule } from '../../src/rules/limits/rule-plan.ts'
 import { createSilences } from '../../src/rules/silences/silences.ts'

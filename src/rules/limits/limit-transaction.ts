@@ -8,7 +8,7 @@ import {
   type RuleCounts,
   type Suppression,
 } from '../../model/limit.ts'
-import { describeSilence, type Silence, type Silences } from '../../model/silence.ts'
+import { describeSilence, type Silence, type Silences } from '../../model/control.ts'
 import type { Emission } from './emission.ts'
 import { type LimitKind, readState, type State, type StateOf, type SuppressedBefore } from './states.ts'
 

@@ -9,7 +9,7 @@ import {
   type RuleCounts,
   sumOfCounts,
 } from '../../model/limit.ts'
-import type { Silences } from '../../model/silence.ts'
+import type { Silences } from '../../model/control.ts'
 import type { Scope } from './limit-transaction.ts'
 
 const SCOPES: readonly Scope[] = ['shared', 'own']
