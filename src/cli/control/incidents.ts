@@ -1,4 +1,4 @@
-import type { Incident } from '../../model/incident.ts'
+import type { Incident } from '../../model/control.ts'
 import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
 import { printable } from '../../text/printable.ts'
 import { relative } from '../../text/quantities.ts'

@@ -1,4 +1,4 @@
-import { MAX_ACTOR } from '../../model/actor.ts'
+import { MAX_ACTOR } from '../../model/control.ts'
 import type { SilenceMatch } from '../../model/control.ts'
 import { nearest } from '../../text/closest-match.ts'
 import { type Compiled, compiled, type Fault } from '../fault.ts'

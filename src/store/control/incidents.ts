@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { Acknowledgement, Incident } from '../../model/incident.ts'
+import type { Acknowledgement, Incident } from '../../model/control.ts'
 import { readAcknowledgement, type StoredAcknowledgement } from '../../rules/limits/acknowledged.ts'
 import { type ForResolveState, type ResolveAfterState, readState } from '../../rules/limits/states.ts'
 import { objectTitle } from '../../text/object-title.ts'
