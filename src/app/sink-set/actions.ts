@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
-import { MAX_ACTOR } from '../../model/control.ts'
 import type { SilenceMatch } from '../../model/control.ts'
+import { MAX_ACTOR } from '../../model/control.ts'
 import { compileSilence } from '../../rules/silences/silence-match.ts'
 import type { AcknowledgeAnswer, ActionTarget, SilenceAnswer, SinkActions } from '../../sink/index.ts'
 import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
