@@ -1,5 +1,5 @@
 import type { DryRun, EventResult, Sent } from '../../app/dry-run/dry-run.ts'
-import { shownPreview } from '../../app/dry-run/preview.ts'
+import { shownPreview } from '../../app/dry-run/explanation.ts'
 import { shownValue } from '../../app/dry-run/rule-texts.ts'
 import { type Content, MAX_SHOWN_CHANGES, type Message, SEVERITY_SIGNS } from '../../sink/index.ts'
 import { objectTitle } from '../../text/object-title.ts'
