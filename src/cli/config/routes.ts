@@ -1,6 +1,6 @@
 import { limitTexts, shownValue } from '../../app/dry-run/rule-texts.ts'
+import { namedSinks } from '../../config/routes.ts'
 import type { Config } from '../../config/schema.ts'
-import { namedSinks } from '../../config/targets.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
 import { isMap } from '../../text/plain-data.ts'
 import { printable } from '../../text/printable.ts'
