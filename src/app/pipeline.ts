@@ -94,8 +94,8 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     ...{ ...common, processes, stages },
     history,
     ...(enrichment && { enrich: enrichment.awaitMetadata }),
-    old: {
-      keeps: (resource) => snapshots.current.keepsPrevious(resource),
+    previous: {
+      stores: (resource) => snapshots.current.keepsPrevious(resource),
       jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
     },
     journal: {

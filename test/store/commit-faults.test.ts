@@ -130,7 +130,7 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
   const { checkpoint, index, unseen, old } = it.keys
   const keys = {
     ...{ checkpoint: checkpoint(SOURCE.key), index: index(SOURCE.key) },
-    ...{ unseen: unseen(SOURCE.key), old: old(SOURCE.key), keep: undefined },
+    ...{ unlisted: unseen(SOURCE.key), previous: old(SOURCE.key), previousJson: undefined },
     ...{ limits: it.keys.ownLimits(SOURCE.key), timers: it.keys.ownLimitTimers(SOURCE.key) },
   }
   const commit = {

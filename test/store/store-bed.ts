@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
 import type { JournalParts } from '../../src/store/commit/journal.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
-import type { OldObjects } from '../../src/store/commit/transact.ts'
+import type { PreviousStorage } from '../../src/store/commit/transact.ts'
 import { decodeEntry } from '../../src/store/entry.ts'
 import type { History } from '../../src/store/history/history.ts'
 import { keysOf } from '../../src/store/keys.ts'
@@ -21,7 +21,7 @@ export async function startStoreBed(
   options: {
     decide?: Evaluate
     source?: Source
-    old?: OldObjects
+    previous?: PreviousStorage
     journal?: JournalParts
     history?: Pick<History, 'entryOf'>
     lane?(): string
@@ -43,7 +43,7 @@ export async function startStoreBed(
   stack.defer(() => reader.disconnect())
 
   /** `instance` is the name of its process. */
-  const newStore = (old = options.old, metrics = createMetrics(), instance?: string) => {
+  const newStore = (previous = options.previous, metrics = createMetrics(), instance?: string) => {
     const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
     stack.defer(() => redis.disconnect())
     const line = createCommitLine({
@@ -63,7 +63,7 @@ export async function startStoreBed(
         },
         enqueued: (lanes) => void woken.push(...lanes.map((it) => it.lane)),
       },
-      ...(old && { old }),
+      ...(previous && { previous }),
       ...(options.journal && { journal: options.journal }),
       ...(options.history && { history: options.history }),
       ...(instance !== undefined && { instance }),

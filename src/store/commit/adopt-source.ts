@@ -21,7 +21,7 @@ interface Adopter {
   /** The source that takes over, and its checkpoint: while it is this one, the session owns it. */
   key: string
   checkpoint: string
-  keepsOld: boolean
+  keepsPrevious: boolean
 }
 
 /** What a source selects, as it is stored. */
@@ -134,7 +134,7 @@ async function statesOf(
 }
 
 async function moveBatch(
-  { line, keys, key, checkpoint, keepsOld }: Adopter,
+  { line, keys, key, checkpoint, keepsPrevious }: Adopter,
   former: Source,
   retired: string,
   moved: readonly Moved[],
@@ -149,7 +149,7 @@ async function moveBatch(
     keys.watchLedger(source),
   ]
   const names = [keys.schema, keys.sources, ...of(key), ...of(former.key)]
-  const fixed = [LAYOUT, checkpoint, retired, keepsOld ? 1 : 0, former.key, keys.ruleLedger('')]
+  const fixed = [LAYOUT, checkpoint, retired, keepsPrevious ? 1 : 0, former.key, keys.ruleLedger('')]
   // The last batch, which may be empty, deletes the source when nothing is left of it.
   for (let start = 0; start <= moved.length; start += BATCH) {
     const some = moved.slice(start, start + BATCH)

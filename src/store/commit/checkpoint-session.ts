@@ -12,7 +12,7 @@ import { adoptSource, selectionOf, watchedBefore } from './adopt-source.ts'
 import {
   type CommitPlan,
   FORGET,
-  FORGET_OLD,
+  FORGET_PREVIOUS,
   NOTHING,
   planDeselection,
   planExpiry,
@@ -38,17 +38,17 @@ export class CheckpointSession extends IndexSession {
   readonly #times = new RuleTimes()
 
   constructor(parts: StoreParts, source: Source) {
-    const { keys, old } = parts
+    const { keys, previous } = parts
     const { key, resource } = source
     const holder = randomBytes(6).toString('hex')
     super(parts, source, {
       index: keys.index(key),
       // Only of this session: a session that was fenced must not change another session's comparison.
-      unseen: `${keys.unseen(key)}:${holder}`,
-      old: keys.old(key),
+      unlisted: `${keys.unseen(key)}:${holder}`,
+      previous: keys.old(key),
       limits: keys.ownLimits(key),
       timers: keys.ownLimitTimers(key),
-      keep: old?.keeps(resource) ? (object) => old.jsonOf(resource, object) : undefined,
+      previousJson: previous?.stores(resource) ? (object) => previous.jsonOf(resource, object) : undefined,
     })
     this.#parts = parts
     this.#holder = holder
@@ -73,7 +73,7 @@ export class CheckpointSession extends IndexSession {
       const checkpoint = readCheckpoint(this.#stored)
       if (!checkpoint) throw new UnreadableCheckpointError(this.#checkpointKey)
       try {
-        await this.transact({}, this.keepsPrevious ? NOTHING : FORGET_OLD, signal, true)
+        await this.transact({}, this.keepsPrevious ? NOTHING : FORGET_PREVIOUS, signal, true)
         // Deletes the names that an interrupted list of the former session had not found.
         const left = `${keys.unseen(this.source.key)}:${checkpoint.holder}`
         return void (await line.run((redis) => redis.unlink(left), signal))
@@ -95,7 +95,7 @@ export class CheckpointSession extends IndexSession {
     const move = { phase: 'seeding', resourceVersion: '', adopting } as const
     await this.transact(move, before === undefined ? FORGET : NOTHING, signal)
     const checkpoint = this.#stored ?? ''
-    const adopter = { line, keys, clock, key: this.source.key, checkpoint, keepsOld: this.keepsPrevious }
+    const adopter = { line, keys, clock, key: this.source.key, checkpoint, keepsPrevious: this.keepsPrevious }
     await adoptSource(adopter, former, signal)
     await this.transact({}, NOTHING, signal, true)
   }
@@ -131,7 +131,7 @@ export class CheckpointSession extends IndexSession {
   }
 
   protected someUnlisted(most: number, signal: AbortSignal): Promise<Unlisted | undefined> {
-    return someUnlisted(this.#parts.line, this.keys.unseen, most, signal)
+    return someUnlisted(this.#parts.line, this.keys.unlisted, most, signal)
   }
 
   protected async transact(

@@ -61,18 +61,18 @@ async function copyOnce(
 interface CopyKeys {
   checkpoint: string
   index: string
-  unseen: string
+  unlisted: string
 }
 
 /** Returns some of the names that the list has not found; undefined if there are none. */
 export async function someUnlisted(
   line: CommitLine,
-  unseen: string,
+  unlisted: string,
   most: number,
   signal: AbortSignal,
 ): Promise<{ names: string[]; uids: string[] } | undefined> {
   const pairs = await line.run(
-    (redis) => redis.hrandfield(unseen, most, 'WITHVALUES') as Promise<string[]>,
+    (redis) => redis.hrandfield(unlisted, most, 'WITHVALUES') as Promise<string[]>,
     signal,
   )
   if (pairs.length === 0) throw new RelistDiffLostError()
@@ -104,7 +104,7 @@ async function put(redis: Redis, keys: CopyKeys, checkpoint: string, names: stri
   const done = await evalScript(
     redis,
     PUT,
-    [keys.checkpoint, keys.unseen],
+    [keys.checkpoint, keys.unlisted],
     [checkpoint, UNLISTED_TTL_MS, ...names],
   )
   if (done !== 1) throw new FencedError('another process moved the position while the names were copied')

@@ -31,13 +31,13 @@ export function writeCommit(
 ): void {
   const { lanes, rules, nowMs } = evaluated
   writeLanes(transaction, keys, lanes)
-  if (plan.forget === 'all') transaction.add('UNLINK', source.index).add('UNLINK', source.old)
+  if (plan.forget === 'all') transaction.add('UNLINK', source.index).add('UNLINK', source.previous)
   else if (plan.forget) transaction.add('UNLINK', source[plan.forget])
   if (plan.indexSet.length > 0) transaction.add('HSET', source.index, ...plan.indexSet)
   if (plan.indexDelete.length > 0) transaction.add('HDEL', source.index, ...plan.indexDelete)
-  if (plan.oldSet.length > 0) transaction.add('HSET', source.old, ...plan.oldSet)
-  if (plan.oldDelete.length > 0) transaction.add('HDEL', source.old, ...plan.oldDelete)
-  if (plan.unseenDelete.length > 0) transaction.add('HDEL', source.unseen, ...plan.unseenDelete)
+  if (plan.previousSet.length > 0) transaction.add('HSET', source.previous, ...plan.previousSet)
+  if (plan.previousDelete.length > 0) transaction.add('HDEL', source.previous, ...plan.previousDelete)
+  if (plan.unlistedDelete.length > 0) transaction.add('HDEL', source.unlisted, ...plan.unlistedDelete)
   writeLimits(transaction, keys, source, evaluated, nowMs)
   writeRules(transaction, keys, rules, { nowMs, times })
   writeWatch(transaction, keys.watchLedger(source.key), plan.transitions.length, evaluated)
