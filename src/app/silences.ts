@@ -6,7 +6,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { createSilences } from '../rules/silences/silences.ts'
 import { readSilences } from '../store/control/silences.ts'
 import type { Keys } from '../store/keys.ts'
-import { repeat } from '../store/limits/repeat.ts'
+import { repeat } from '../text/repeat.ts'
 
 interface FollowParts {
   redis: Redis

@@ -6,12 +6,12 @@ import type { Logger } from '../../observe/log.ts'
 import type { CommitLine } from '../../store/commit/commit-connection.ts'
 import { Transaction } from '../../store/commit/transaction.ts'
 import { writeLanes } from '../../store/commit/write-commit.ts'
-import { enqueuedOf, packLanes } from '../../store/entry.ts'
 import type { Enqueued } from '../../store/entry.ts'
+import { enqueuedOf, packLanes } from '../../store/entry.ts'
 import type { Keys } from '../../store/keys.ts'
 import { readLedger } from '../../store/ledger.ts'
-import { repeat } from '../../store/limits/repeat.ts'
 import { evalScript, valuesOf } from '../../store/redis/script.ts'
+import { repeat } from '../../text/repeat.ts'
 import {
   type Cause,
   type CauseName,

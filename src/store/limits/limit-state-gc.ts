@@ -3,6 +3,7 @@ import type { SourceStore } from '../../model/change.ts'
 import { MOST_STATES } from '../../model/limit.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
+import { repeat } from '../../text/repeat.ts'
 import type { CommitLine } from '../commit/commit-connection.ts'
 import type { Keys } from '../keys.ts'
 import { readReportsWithRules } from '../process-reports.ts'
@@ -10,7 +11,6 @@ import { LAYOUT } from '../redis/layout.ts'
 import { readHash } from '../redis/scan.ts'
 import { evalScript, valuesOf } from '../redis/script.ts'
 import { decodeState, ruleOfOwn, scored } from './limit-states.ts'
-import { repeat } from './repeat.ts'
 
 interface LimitStateGcParts {
   redis: Redis
