@@ -9,7 +9,7 @@ import type { PipelineTracer } from '../observe/trace.ts'
 import { compilePattern } from '../rules/pattern.ts'
 import { matcherOfSelector } from '../rules/selector.ts'
 import type { QueueBounds } from '../store/bounds/queue-bounds.ts'
-import type { CommitLine } from '../store/commit/commit-connection.ts'
+import type { CommitConnection } from '../store/commit/commit-connection.ts'
 import { indexReader } from '../store/commit/index-entries.ts'
 import { createSourceStore } from '../store/commit/source-store.ts'
 import type { CommitStages } from '../store/commit/transact.ts'
@@ -39,7 +39,7 @@ interface PipelineParts
   /** The name of this process. */
   instance: string
   processes: LiveProcesses
-  line: CommitLine
+  commitConnection: CommitConnection
   connections: Connections
   gate: MemoryGate
   snapshots: ConfigSnapshots
@@ -71,8 +71,8 @@ interface Pipeline {
  */
 export function startPipeline(parts: PipelineParts): Pipeline {
   const { snapshots, salt, enrichment, watch, connections, gate } = parts
-  const { line, keys, instance, processes, metrics, log, clock } = parts
-  const common = { line, keys, instance, metrics, clock }
+  const { commitConnection, keys, instance, processes, metrics, log, clock } = parts
+  const common = { commitConnection, keys, instance, metrics, clock }
   const logs = startLogs(parts)
   const history = startHistory({
     ...{ redis: connections.report, keys, troubles: parts.troubles, log, clock },

@@ -2,7 +2,7 @@ import type { Change, Evaluate, Evaluator, Source, SourceSession } from '../../s
 import type { Delivery } from '../../src/model/delivery.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
 import type { JournalParts } from '../../src/store/commit/journal.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
 import type { PreviousStorage } from '../../src/store/commit/transact.ts'
@@ -46,14 +46,14 @@ export async function startStoreBed(
   const newStore = (previous = options.previous, metrics = createMetrics(), instance?: string) => {
     const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
     stack.defer(() => redis.disconnect())
-    const line = createCommitLine({
+    const commitConnection = createCommitConnection({
       redis,
       room: async () => {},
       onOutOfMemory: () => void refusals.outOfMemory++,
       log: silentLog,
     })
     const store = createSourceStore({
-      line,
+      commitConnection,
       keys,
       stages: {
         evaluator() {
@@ -70,7 +70,7 @@ export async function startStoreBed(
       metrics,
       clock: options.clock ?? Date,
     })
-    return { ...store, trouble: line.trouble, line, metrics }
+    return { ...store, trouble: commitConnection.trouble, commitConnection, metrics }
   }
 
   /** A session that watches, with nothing in the index. */

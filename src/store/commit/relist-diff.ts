@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { FencedError } from '../../model/change.ts'
 import { evalScript } from '../redis/script.ts'
-import type { CommitLine } from './commit-connection.ts'
+import type { CommitConnection } from './commit-connection.ts'
 import { decodeIndexEntry, nameOf } from './index-entries.ts'
 
 /** The field that marks a complete copy; no name is empty. Without it no object may be considered deleted. */
@@ -28,24 +28,24 @@ export class RelistDiffLostError extends Error {
  * or a restarted server may order hashes differently, and may lack names.
  */
 export async function copyNames(
-  line: CommitLine,
+  commitConnection: CommitConnection,
   keys: CopyKeys,
   checkpoint: string,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!(await copyOnce(line, keys, checkpoint, signal)));
+  while (!(await copyOnce(commitConnection, keys, checkpoint, signal)));
 }
 
 /** Returns false if the connection changed before the end. */
 async function copyOnce(
-  line: CommitLine,
+  commitConnection: CommitConnection,
   keys: CopyKeys,
   checkpoint: string,
   signal: AbortSignal,
 ): Promise<boolean> {
   let first: Redis['stream'] | undefined
   const onFirst = <T>(work: (redis: Redis) => Promise<T>) =>
-    line.commit(async (redis) => {
+    commitConnection.commit(async (redis) => {
       first ??= redis.stream
       return redis.stream === first ? work(redis) : undefined
     }, signal)
@@ -66,12 +66,12 @@ interface CopyKeys {
 
 /** Returns some of the names that the list has not found; undefined if there are none. */
 export async function someUnlisted(
-  line: CommitLine,
+  commitConnection: CommitConnection,
   unlisted: string,
   most: number,
   signal: AbortSignal,
 ): Promise<{ names: string[]; uids: string[] } | undefined> {
-  const pairs = await line.run(
+  const pairs = await commitConnection.run(
     (redis) => redis.hrandfield(unlisted, most, 'WITHVALUES') as Promise<string[]>,
     signal,
   )

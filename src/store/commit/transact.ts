@@ -21,7 +21,7 @@ import { scored } from '../limits/limit-states.ts'
 import type { RuleTimes } from '../limits/rule-counts.ts'
 import { isForeign, LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { valuesOf } from '../redis/script.ts'
-import type { CommitLine } from './commit-connection.ts'
+import type { CommitConnection } from './commit-connection.ts'
 import type { CommitPlan, Plan, Read, SourceKeys } from './commit-plan.ts'
 import { type Evaluated, evaluateCommit } from './evaluate.ts'
 import type { KnownEntries } from './index-entries.ts'
@@ -41,7 +41,7 @@ export interface CommitStages {
 }
 
 export interface StoreParts {
-  line: CommitLine
+  commitConnection: CommitConnection
   /** Name of this process, as in its report: shows other processes whether the owner of a source is alive. */
   instance?: string
   keys: Keys
@@ -111,11 +111,13 @@ interface Committed {
  * - any other: another process moved it, or Redis lost confirmed data. Throws FencedError: the source must be opened again.
  */
 export async function transact(store: StoreParts, commit: Commit, signal: AbortSignal): Promise<Committed> {
-  const { line, metrics, clock, stages } = store
+  const { commitConnection, metrics, clock, stages } = store
   const startedMs = clock.now()
   const ended = metrics.commitWaits.begin()
   const attempts = new CommitAttempts(store, commit, signal)
-  const { written, timer } = await line.commit((redis) => attempts.run(redis), signal).finally(ended)
+  const { written, timer } = await commitConnection
+    .commit((redis) => attempts.run(redis), signal)
+    .finally(ended)
   metrics.commitSeconds.observe((clock.now() - startedMs) / 1_000)
   const { plan, evaluated, replies } = written
   count(metrics, commit.source.title, plan, evaluated)

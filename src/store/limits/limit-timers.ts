@@ -4,7 +4,7 @@ import type { WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { repeat } from '../../text/repeat.ts'
-import type { CommitLine } from '../commit/commit-connection.ts'
+import type { CommitConnection } from '../commit/commit-connection.ts'
 import { type Evaluated, evaluatedWith, expire, GONE_AFTER_MS, NOTHING } from '../commit/evaluate.ts'
 import type { CommitStages } from '../commit/transact.ts'
 import { Transaction } from '../commit/transaction.ts'
@@ -101,7 +101,7 @@ function isRead({ phase, current }: WatchStatus): boolean {
 }
 
 interface FireParts {
-  line: CommitLine
+  commitConnection: CommitConnection
   keys: Keys
   /** Name of this process. */
   instance: string
@@ -124,7 +124,7 @@ const FIRED_TTL_MS = 3_600_000
  * were due states.
  */
 export async function fireTimers(
-  { line, keys, instance, stages, history, clock, metrics }: FireParts,
+  { commitConnection, keys, instance, stages, history, clock, metrics }: FireParts,
   attempt: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -136,7 +136,7 @@ export async function fireTimers(
   let evaluator: Evaluator | undefined
   let nowMs: number | undefined
   const asOf = { now: () => nowMs ?? clock.now() }
-  const done = await line.commit(async (redis) => {
+  const done = await commitConnection.commit(async (redis) => {
     for (;;) {
       const { stream } = redis
       const [layout = null, last = null] = await redis.mget(keys.schema, fired)
