@@ -4,8 +4,8 @@ import {
   laneByObject,
   type Message,
   type Outcome,
-  renderFault,
   type Routed,
+  renderFault,
   type Template,
 } from '../../src/sink/index.ts'
 import { type KafkaConfig, type KafkaRoute, topicNameFault } from './config.ts'
@@ -154,8 +154,7 @@ export function destinationOf(
       return rejected(`${JSON.stringify(topic.slice(0, 300))} is no topic name: ${fault}`)
     const own = route.key ?? config.key
     const key = own ? render(own, subject) : state ? `${event.cluster}/${event.uid}` : event.uid
-    if (key === '')
-      return rejected(`the key "${own?.source.slice(0, 200) ?? ''}" is empty for this object`)
+    if (key === '') return rejected(`the key "${own?.source.slice(0, 200) ?? ''}" is empty for this object`)
     return { topic, key: bounded(key), state, format }
   } catch (error) {
     const fault = renderFault(error)

@@ -1,4 +1,5 @@
 import type { Evaluate, Evaluation, Evaluator, PendingLimits, Source, Transition } from '../model/change.ts'
+import type { Silences } from '../model/control.ts'
 import type { Delivery } from '../model/delivery.ts'
 import { type ClusterEvent, headerOf } from '../model/event.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type RuleCounts,
   type Suppression,
 } from '../model/limit.ts'
-import type { Silences } from '../model/control.ts'
 import type { ChangeTrace, PipelineTracer } from '../observe/trace.ts'
 import type { MatchResult } from '../rules/compile.ts'
 import { silencedBy } from '../rules/limits/limit-transaction.ts'

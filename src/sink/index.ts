@@ -12,7 +12,13 @@ export {
   type Reply,
 } from './http-client.ts'
 export { outcomeOfStatus } from './http-status.ts'
-export { createSemaphore, deliverInOrder, type InOrderOptions, renderFault, type Semaphore } from './in-order.ts'
+export {
+  createSemaphore,
+  deliverInOrder,
+  type InOrderOptions,
+  renderFault,
+  type Semaphore,
+} from './in-order.ts'
 export { LANES, laneByKey, laneByObject, orderOf } from './lane-key.ts'
 export { createMask, type Mask, secretsOfHeaders, secretsOfUrl, shownPath } from './mask.ts'
 export type {

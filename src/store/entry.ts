@@ -227,8 +227,7 @@ function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
   if (!isTextOrNone(event['namespace'])) return 'event.namespace'
   for (const [name, value] of Object.entries({ notice, heldBack, trace, logs }))
     if (value !== undefined && !isMap(value)) return name
-  if (isMap(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items']))
-    return 'notice.items'
+  if (isMap(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items'])) return 'notice.items'
   if (!isTextOrNone(order)) return 'order'
   if (releasedAt !== undefined && !isTime(releasedAt)) return 'releasedAt'
   const isWhole = objectJson[0] === BRACE && objectJson.at(-1) === END_BRACE

@@ -18,11 +18,7 @@ export interface Program {
   /** It is `{{ object | as_is }}`. */
   readonly isWholeObject: boolean
   /** Throws a TemplateFault. */
-  run<S extends Output>(
-    subject: Subject,
-    sheet: (charge: (cost: number) => void) => S,
-    setting: Setting,
-  ): S
+  run<S extends Output>(subject: Subject, sheet: (charge: (cost: number) => void) => S, setting: Setting): S
 }
 
 type Compiled = { ok: true; program: Program } | { ok: false; problems: readonly TemplateProblem[] }
