@@ -21,7 +21,7 @@ import type { MetadataRequirements } from '../watch/metadata/metadata-requiremen
 import type { Enrichment } from './metadata-informers.ts'
 
 /** The stages of an evaluation. */
-export interface EvaluationStages {
+interface EvaluationStages {
   /** raw object → ClusterEvent */
   normalise(source: Source, transition: Transition): ClusterEvent
   match(event: ClusterEvent): MatchResult
