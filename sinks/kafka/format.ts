@@ -5,8 +5,8 @@ import {
   type Message,
   type Outcome,
   type Routed,
+  renderFault,
   type Template,
-  TemplateFault,
 } from '../../src/sink/index.ts'
 import { type KafkaConfig, type KafkaRoute, topicNameFault } from './config.ts'
 
@@ -143,7 +143,6 @@ export function destinationOf(
   const format = route.format ?? config.format
   if (state && subject.notice?.kind === 'digest')
     return rejected(
-      'config',
       `rule "${subject.rule}" emits digests, which are no state of an object: leave out its group or state`,
     )
   if (state && format === 'structured')
@@ -152,14 +151,14 @@ export function destinationOf(
     const topic = render(template, subject)
     const fault = topicNameFault(topic)
     if (fault !== undefined)
-      return rejected('config', `${JSON.stringify(topic.slice(0, 300))} is no topic name: ${fault}`)
+      return rejected(`${JSON.stringify(topic.slice(0, 300))} is no topic name: ${fault}`)
     const own = route.key ?? config.key
     const key = own ? render(own, subject) : state ? `${event.cluster}/${event.uid}` : event.uid
-    if (key === '')
-      return rejected('config', `the key "${own?.source.slice(0, 200) ?? ''}" is empty for this object`)
+    if (key === '') return rejected(`the key "${own?.source.slice(0, 200) ?? ''}" is empty for this object`)
     return { topic, key: bounded(key), state, format }
   } catch (error) {
-    if (error instanceof TemplateFault) return rejected('render', error.message)
+    const fault = renderFault(error)
+    if (fault) return fault
     throw error
   }
 }
@@ -182,8 +181,8 @@ function bounded(key: string): string {
   return `${bytes.toString('utf8', 0, MAX_KEY - hash.length - 5).replace(/\ufffd+$/, '')}#${hash}`
 }
 
-function rejected(reason: 'config' | 'render', detail: string): Outcome {
-  return { kind: 'rejected', reason, detail }
+function rejected(detail: string): Outcome {
+  return { kind: 'rejected', reason: 'config', detail }
 }
 
 function misconfigured(detail: string): Outcome {

@@ -3,8 +3,8 @@ import {
   type Message,
   type Outcome,
   orderOf,
+  renderFault,
   StoreFault,
-  TemplateFault,
   threadGroupOf,
   timeOf,
 } from '../../src/sink/index.ts'
@@ -163,7 +163,8 @@ function unsent(outcome: Outcome): Outcome {
 }
 
 function faultOutcome(error: unknown): Outcome {
-  if (error instanceof TemplateFault) return { kind: 'rejected', reason: 'render', detail: error.message }
+  const fault = renderFault(error)
+  if (fault) return fault
   if (error instanceof StoreFault)
     return { kind: 'retry', reason: 'network', detail: error.message, scope: 'sink' }
   const { name, message } = (error ?? {}) as Error

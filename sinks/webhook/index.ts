@@ -15,13 +15,11 @@ import {
   secretsOfHeaders,
   secretsOfUrl,
   shownPath,
-  TemplateFault,
 } from '../../src/sink/index.ts'
 import { type BatchReply, createBatches, type Item } from './batches.ts'
 import { authorizationOf, createSender, envelopeOf, shownUrl, urlOf } from './client.ts'
-import { compressed } from './compression.ts'
 import { configured, configuredFor, type WebhookConfig } from './config.ts'
-import { formatOf, presetOptions, type Written } from './format.ts'
+import { compressed, formatOf, presetOptions, type Written } from './format.ts'
 import { createPace } from './pace.ts'
 import { PRESETS } from './presets/index.ts'
 import type { PresetName } from './presets/names.ts'
@@ -156,22 +154,18 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     return service?.target?.(url, { options, nowMs: clock.now(), message }) ?? url
   }
 
+  /** May throw a TemplateFault, which `deliverInOrder` turns into an outcome. */
   async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
     if (format.batch) throw new Error('a batch is no single request')
-    try {
-      const written = format.write(message)
-      const url = targetOf(message)
-      const wait = await pace?.()
-      if (wait) return wait
-      const { outcome, status } = await request(url, message, written, signal)
-      if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
-      if (status === 409 && message.attempt > 0 && config.repeatConflict === 'delivered')
-        return { kind: 'delivered' }
-      return outcome
-    } catch (error) {
-      if (error instanceof TemplateFault) return { kind: 'rejected', reason: 'render', detail: error.message }
-      throw error
-    }
+    const written = format.write(message)
+    const url = targetOf(message)
+    const wait = await pace?.()
+    if (wait) return wait
+    const { outcome, status } = await request(url, message, written, signal)
+    if (outcome.kind === 'delivered' && written.note) return { kind: 'delivered', note: written.note }
+    if (status === 409 && message.attempt > 0 && config.repeatConflict === 'delivered')
+      return { kind: 'delivered' }
+    return outcome
   }
 
   const target = format.batch && batchTarget()

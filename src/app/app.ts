@@ -9,7 +9,7 @@ import type { SinkType } from '../sink/index.ts'
 import { builtInSinks, sinkLoader } from '../sink-types.ts'
 import { createDeadLetterBounds, type DeadLetterBounds } from '../store/bounds/dead-letter-bounds.ts'
 import { deadLetterBytes } from '../store/bounds/queue-bounds.ts'
-import { createCommitLine } from '../store/commit/commit-connection.ts'
+import { createCommitConnection } from '../store/commit/commit-connection.ts'
 import { startRemovedState } from '../store/commit/removed-state.ts'
 import { keysOf } from '../store/keys.ts'
 import type { Lanes } from '../store/lanes/lanes.ts'
@@ -147,7 +147,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const delivers = role !== 'watch'
   const prepared = await sinkSet.prepare(delivers ? config.sinks : [], first.choices.typeOf)
   prepared.use()
-  const line = createCommitLine({
+  const commitConnection = createCommitConnection({
     redis: connections.commit,
     room: gate.room,
     onOutOfMemory: gate.onOutOfMemory,
@@ -169,7 +169,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       ...common,
       instance,
       processes,
-      line,
+      commitConnection,
       connections,
       gate,
       troubles,
@@ -213,12 +213,12 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
 
   const reporting = startStatusReporting({
     ...{ ...common, instance, role, connections, snapshots, ruleErrors, reloads, watches, enrichment },
-    ...{ lanes, sinkSet, line, gate, troubles },
+    ...{ lanes, sinkSet, commitConnection, gate, troubles },
     deadLetters: () => deadLetterBounds?.status(),
   })
   vitals = reporting.vitals
   const notifier = startNotifier({
-    ...{ ...common, redis: connections.report, line, cluster },
+    ...{ ...common, redis: connections.report, line: commitConnection, cluster },
     namespace: process.env['POD_NAMESPACE'] ?? options.namespace ?? 'default',
     settings: () => snapshots.current.config.notify,
     sinkNames: () => snapshots.current.config.sinks.map(({ name }) => name),

@@ -8,10 +8,11 @@ import { createContents, createRender, type Render, type RuleAttributes } from '
 import { combineRules, compileRule, type MatchResult } from '../rules/compile.ts'
 import { joinLimits, limitPlan, limitsOf } from '../rules/limits/limits.ts'
 import { kindsToStore, namedPaths, namesPath, storesPrevious } from '../rules/previous-objects.ts'
-import { laneName } from '../sink/in-order.ts'
 import { laneByKey, type Markup, type Message, orderOf, type Preview, type SinkType } from '../sink/index.ts'
+import { laneName } from '../sink/lane-key.ts'
 import { mapInSlices, runInSlices } from '../text/yielding.ts'
 import type { MetadataRequirements } from '../watch/metadata/metadata-requirements.ts'
+import { withCountable } from './evaluation.ts'
 import { stepsToNeeds } from './metadata-needs.ts'
 
 /** Everything derived from one configuration. Immutable: a reload makes another one, and replaces it between two commits. */
@@ -136,25 +137,6 @@ export async function chooseSinks(
     batches: (sink) => types.get(sink)?.batches?.(options.get(sink)) ?? false,
     showsChanges: (sink) => types.get(sink)?.showsChanges?.(options.get(sink)) ?? false,
   }
-}
-
-/** Removes the rules whose group key cannot be computed for this event: an error of these rules only. */
-function withCountable(
-  result: MatchResult,
-  event: ClusterEvent,
-  { limits, onRuleError }: { limits: Limits } & Pick<ConfigSnapshotParts, 'onRuleError'>,
-): MatchResult {
-  if (result.limited.length === 0) return result
-  const limited = result.limited.filter((match) => {
-    try {
-      limits.keysOf([{ event, matches: [match] }])
-      return true
-    } catch (error) {
-      onRuleError(match.rule, error)
-      return false
-    }
-  })
-  return limited.length === result.limited.length ? result : { ...result, limited }
 }
 
 /** The current config snapshot, and for each removed sink the last one that had it: its waiting deliveries need it. */

@@ -1,4 +1,5 @@
-import type { Evaluate, Evaluation, PendingLimits, Source, Transition } from '../model/change.ts'
+import type { Evaluate, Evaluation, Evaluator, PendingLimits, Source, Transition } from '../model/change.ts'
+import type { Silences } from '../model/control.ts'
 import type { Delivery } from '../model/delivery.ts'
 import { type ClusterEvent, headerOf } from '../model/event.ts'
 import {
@@ -11,14 +12,16 @@ import {
   type RuleCounts,
   type Suppression,
 } from '../model/limit.ts'
-import type { Silences } from '../model/silence.ts'
 import type { ChangeTrace, PipelineTracer } from '../observe/trace.ts'
 import type { MatchResult } from '../rules/compile.ts'
 import { silencedBy } from '../rules/limits/limit-transaction.ts'
 import { splitSilenced } from '../rules/limits/silenced.ts'
+import { type NormaliseContext, normalise } from '../watch/decode/normalise.ts'
+import type { MetadataRequirements } from '../watch/metadata/metadata-requirements.ts'
+import type { Enrichment } from './metadata-informers.ts'
 
 /** The stages of an evaluation. */
-export interface EvaluationStages {
+interface EvaluationStages {
   /** raw object → ClusterEvent */
   normalise(source: Source, transition: Transition): ClusterEvent
   match(event: ClusterEvent): MatchResult
@@ -29,6 +32,48 @@ export interface EvaluationStages {
   onMalformed(source: Source, transition: Transition, error: unknown): void
   /** Undefined when traces are off. */
   trace?: PipelineTracer['commit'] | undefined
+}
+
+export interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | 'trace'> {
+  /** The cluster's name. */
+  cluster: string
+  /** Salts the hashes of Secret values. */
+  salt: Buffer
+  enrichment: Pick<Enrichment, 'surroundings'> | undefined
+}
+
+/** What of a config snapshot evaluates events. */
+interface EvaluatedSnapshot extends Pick<EvaluationStages, 'match' | 'limits'> {
+  laneOf: Evaluator['laneOf']
+  ruleNames: ReadonlySet<string>
+  needs: MetadataRequirements
+  named: NormaliseContext['named']
+}
+
+/** How one commit is evaluated: by one configuration and the same silences, although a reload may come before its last attempt. */
+export function evaluatorOf(
+  snapshot: EvaluatedSnapshot,
+  parts: EvaluatorParts,
+  silences?: Silences | undefined,
+): Omit<Evaluator, 'keepsUp'> {
+  const { match, limits, laneOf, ruleNames: rules } = snapshot
+  const { onMalformed, trace } = parts
+  const stages = { normalise: normaliserOf(snapshot, parts), match, limits, silences, onMalformed, trace }
+  return {
+    ...{ evaluate: evaluateWith(stages), laneOf, rules },
+    expire: (due, states, nowMs) => limits.expire(due, states, nowMs, silences),
+  }
+}
+
+/** raw object → ClusterEvent */
+export function normaliserOf(
+  { needs, named }: EvaluatedSnapshot,
+  { cluster, salt, enrichment }: EvaluatorParts,
+): EvaluationStages['normalise'] {
+  const owners = needs.owners || needs.regardingOwners
+  const { inTemplates } = needs
+  const context = { cluster, salt, surroundings: enrichment?.surroundings, owners, inTemplates, named }
+  return (source, transition) => normalise(source, transition, context)
 }
 
 /** Returns the function normalise ─▶ match for the transitions of one commit; limits follow when their states are read. */
@@ -48,6 +93,25 @@ export function evaluateWith(stages: EvaluationStages): Evaluate {
     }
     return { ...commit.result(), ...(trace && { trace }) }
   }
+}
+
+/** Removes the rules whose group key cannot be computed for this event: an error of these rules only. */
+export function withCountable(
+  result: MatchResult,
+  event: ClusterEvent,
+  { limits, onRuleError }: { limits: Limits; onRuleError(rule: string, error: unknown): void },
+): MatchResult {
+  if (result.limited.length === 0) return result
+  const limited = result.limited.filter((match) => {
+    try {
+      limits.keysOf([{ event, matches: [match] }])
+      return true
+    } catch (error) {
+      onRuleError(match.rule, error)
+      return false
+    }
+  })
+  return limited.length === result.limited.length ? result : { ...result, limited }
 }
 
 /** A match result without silenced deliveries; `isSilenced`: there were some, and none is left. */

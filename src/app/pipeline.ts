@@ -1,16 +1,16 @@
 import type { Config } from '../config/schema.ts'
-import type { Evaluator, IndexReader, SourceStore } from '../model/change.ts'
+import type { IndexReader, SourceStore } from '../model/change.ts'
+import type { Silences } from '../model/control.ts'
 import { managerToShow } from '../model/event.ts'
 import { journalContents } from '../model/journal-record.ts'
-import type { Silences } from '../model/silence.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { PipelineTracer } from '../observe/trace.ts'
 import { compilePattern } from '../rules/pattern.ts'
 import { matcherOfSelector } from '../rules/selector.ts'
 import type { QueueBounds } from '../store/bounds/queue-bounds.ts'
-import type { CommitLine } from '../store/commit/commit-connection.ts'
-import { indexReader } from '../store/commit/index-reader.ts'
+import type { CommitConnection } from '../store/commit/commit-connection.ts'
+import { indexReader } from '../store/commit/index-entries.ts'
 import { createSourceStore } from '../store/commit/source-store.ts'
 import type { CommitStages } from '../store/commit/transact.ts'
 import { createLogStore } from '../store/container-logs.ts'
@@ -20,15 +20,14 @@ import type { LiveProcesses } from '../store/lanes/live-processes.ts'
 import { startLimits } from '../store/limits/limit-timers.ts'
 import type { MemoryGate } from '../store/redis/memory-gate.ts'
 import { type ClusterClient, countRequests } from '../watch/client/cluster-client.ts'
-import { normalise } from '../watch/decode/normalise.ts'
 import { objectJsonOf } from '../watch/decode/trim.ts'
 import { openLeases } from '../watch/leases/source-leases.ts'
 import { LogReader } from '../watch/logs/log-reader.ts'
 import { createWatchManager, type WatchManager } from '../watch/reflector/manager.ts'
 import { DEFAULT_TIMING } from '../watch/reflector/timing.ts'
-import type { ConfigSnapshot, ConfigSnapshots } from './config-snapshot.ts'
+import type { ConfigSnapshots } from './config-snapshot.ts'
 import { ContainerLogs } from './container-logs.ts'
-import { type EvaluationStages, evaluateWith } from './evaluation.ts'
+import { type EvaluatorParts, evaluatorOf, normaliserOf } from './evaluation.ts'
 import type { Enrichment } from './metadata-informers.ts'
 import type { Connections } from './redis.ts'
 import type { SinkSet } from './sink-set/set.ts'
@@ -40,7 +39,7 @@ interface PipelineParts
   /** The name of this process. */
   instance: string
   processes: LiveProcesses
-  line: CommitLine
+  commitConnection: CommitConnection
   connections: Connections
   gate: MemoryGate
   snapshots: ConfigSnapshots
@@ -72,8 +71,8 @@ interface Pipeline {
  */
 export function startPipeline(parts: PipelineParts): Pipeline {
   const { snapshots, salt, enrichment, watch, connections, gate } = parts
-  const { line, keys, instance, processes, metrics, log, clock } = parts
-  const common = { line, keys, instance, metrics, clock }
+  const { commitConnection, keys, instance, processes, metrics, log, clock } = parts
+  const common = { commitConnection, keys, instance, metrics, clock }
   const logs = startLogs(parts)
   const history = startHistory({
     ...{ redis: connections.report, keys, troubles: parts.troubles, log, clock },
@@ -95,8 +94,8 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     ...{ ...common, processes, stages },
     history,
     ...(enrichment && { enrich: enrichment.awaitMetadata }),
-    old: {
-      keeps: (resource) => snapshots.current.keepsPrevious(resource),
+    previous: {
+      stores: (resource) => snapshots.current.keepsPrevious(resource),
       jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
     },
     journal: {
@@ -123,41 +122,6 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     watches: watches.statuses,
   })
   return { lanes, logs, history, watches, limits }
-}
-
-interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | 'trace'> {
-  /** The cluster's name. */
-  cluster: string
-  /** Salts the hashes of Secret values. */
-  salt: Buffer
-  enrichment: Pick<Enrichment, 'surroundings'> | undefined
-}
-
-/** How one commit is evaluated: by one configuration and the same silences, although a reload may come before its last attempt. */
-export function evaluatorOf(
-  snapshot: ConfigSnapshot,
-  parts: EvaluatorParts,
-  silences?: Silences | undefined,
-): Omit<Evaluator, 'keepsUp'> {
-  const { match, limits, laneOf, ruleNames: rules } = snapshot
-  const { onMalformed, trace } = parts
-  const normalise = normaliserOf(snapshot, parts)
-  const evaluate = evaluateWith({ normalise, match, limits, silences, onMalformed, trace })
-  return {
-    ...{ evaluate, laneOf, rules },
-    expire: (due, states, nowMs) => limits.expire(due, states, nowMs, silences),
-  }
-}
-
-/** raw object → ClusterEvent */
-function normaliserOf(
-  { needs, named }: ConfigSnapshot,
-  { cluster, salt, enrichment }: EvaluatorParts,
-): EvaluationStages['normalise'] {
-  const owners = needs.owners || needs.regardingOwners
-  const { inTemplates } = needs
-  const context = { cluster, salt, surroundings: enrichment?.surroundings, owners, inTemplates, named }
-  return (source, transition) => normalise(source, transition, context)
 }
 
 interface WatchesParts {

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { type Silence, type Silences, silenceStateAt } from '../model/silence.ts'
+import { type Silence, type Silences, silenceStateAt } from '../model/control.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createSilences } from '../rules/silences/silences.ts'
 import { readSilences } from '../store/control/silences.ts'
 import type { Keys } from '../store/keys.ts'
-import { repeat } from '../store/limits/repeat.ts'
+import { repeat } from '../text/repeat.ts'
 
 interface FollowParts {
   redis: Redis

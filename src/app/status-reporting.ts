@@ -2,7 +2,7 @@ import type { QueueStatus, RuleStatus } from '../model/status.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Vitals } from '../observe/server/health.ts'
-import type { CommitLine } from '../store/commit/commit-connection.ts'
+import type { CommitConnection } from '../store/commit/commit-connection.ts'
 import { watchCheckpoints, watchLanes } from '../store/gauges.ts'
 import type { Keys } from '../store/keys.ts'
 import type { Lanes } from '../store/lanes/lanes.ts'
@@ -34,7 +34,7 @@ interface StatusReportingParts {
   sinkSet: SinkSet
   /** Size of the dead letters; undefined for a process that does not deliver. */
   deadLetters(): QueueStatus | undefined
-  line: CommitLine
+  commitConnection: CommitConnection
   gate: MemoryGate
   troubles: Troubles
 }
@@ -60,8 +60,20 @@ export const STARTING: Vitals = {
 }
 
 export function startStatusReporting(parts: StatusReportingParts): StatusReporting {
-  const { connections, keys, metrics, log, clock, snapshots, reloads, lanes, sinkSet, line, gate, troubles } =
-    parts
+  const {
+    connections,
+    keys,
+    metrics,
+    log,
+    clock,
+    snapshots,
+    reloads,
+    lanes,
+    sinkSet,
+    commitConnection,
+    gate,
+    troubles,
+  } = parts
   const redis = connections.report
   let stopping = false
   const watches = () => parts.watches?.statuses() ?? []
@@ -72,7 +84,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const rules = () => snapshots.current.ruleNames
   const laneGauges = watchLanes({ redis, keys, metrics, clock, configured, rules })
   const positionGauges = watchCheckpoints({ redis, keys, troubles, metrics, watches })
-  const redisTrouble = () => line.trouble() ?? troubles.first()
+  const redisTrouble = () => commitConnection.trouble() ?? troubles.first()
   const view = () => {
     const trouble = redisTrouble()
     const deadLetters = parts.deadLetters()

@@ -4,9 +4,8 @@ import type { CheckedValue } from './checked-value.ts'
 import { checkable, configOf } from './config-of.ts'
 import { defaultsOf, factsOf, readRoute, readSink, type SinkTypes } from './lint/sinks.ts'
 import { placeIn } from './places.ts'
-import { NO_RULE, type Routes } from './routes.ts'
+import { NO_RULE, namedSinks, type Routes } from './routes.ts'
 import { type Config, ConfigFile, RuleWithMessage, type SinkConfig } from './schema.ts'
-import { namedSinks } from './targets.ts'
 
 const Rest = ConfigFile.omit({ rules: true })
 

@@ -1,6 +1,6 @@
+import type { Silences } from './control.ts'
 import type { Delivery } from './delivery.ts'
 import type { ClusterEvent, EventHeader } from './event.ts'
-import type { Silences } from './silence.ts'
 
 /** The result of a rule with limits for one event: an event that it matches, or one of an object whose state it tracks. */
 export interface LimitedMatch {

@@ -108,7 +108,7 @@ interface UrlSheet extends Output {
  */
 export function urlOf(program: Program, subject: Subject, now: () => number): string | undefined {
   const markup = { escape: encoded, code: encoded }
-  const { buffer, filledAt } = program.run(subject, urlSheet, { markup, strict: false, now })
+  const { buffer, filledAt } = program.run(subject, urlSheet, { markup, now })
   const text = buffer.trim()
   if (filledAt !== undefined && !ORIGIN.test(`${buffer.slice(0, filledAt)}`)) return undefined
   if (text.length > MAX_LENGTH || !URL.canParse(text)) return undefined

@@ -144,7 +144,7 @@ export function compileMessage(
 ): (message: Message) => Content {
   const parts = { ...partsOf(ofSink, placeOf.sink), ...partsOf(ofRule, placeOf.rule) }
   const inMarkup = (text: string) => (markup.escape && text !== '' ? markup.escape(text) : text)
-  const setting = { markup, strict: false, now: () => clock.now() }
+  const setting = { markup, now: () => clock.now() }
 
   return (message) => {
     const { summary, logs } = message

@@ -1,4 +1,5 @@
 import type { FieldChange, Resource, WayStep } from '../model/event.ts'
+import { isMap } from '../text/plain-data.ts'
 
 const NAMED = -1
 /** Maximum number of changes in a message. */
@@ -257,10 +258,6 @@ function cut(text: string, most: number): string {
 
 /** A value from JSON.parse. */
 type Json = unknown
-
-function isMap(value: Json): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** Reads own members only: a key can be `constructor`. */
 function memberOf(map: Members, key: string): Json {

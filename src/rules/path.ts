@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { nearest } from '../text/closest-match.ts'
+import { isMap } from '../text/plain-data.ts'
 import { type Compiled, compiled, type Fault, faulty } from './fault.ts'
 
 /** A step of a path: a member of a map, an item of a list by its index or by a key's value, or all of them. */
@@ -325,10 +326,6 @@ function nameOf(list: readonly unknown[]): string | undefined {
 
 function memberOf(value: unknown, key: string): unknown {
   return isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Returns the text of a value that patterns are compared with: lists and maps as JSON. */

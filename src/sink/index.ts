@@ -16,13 +16,10 @@ export {
   createSemaphore,
   deliverInOrder,
   type InOrderOptions,
-  LANES,
-  laneByKey,
-  laneByObject,
-  orderOf,
   renderFault,
   type Semaphore,
 } from './in-order.ts'
+export { LANES, laneByKey, laneByObject, orderOf } from './lane-key.ts'
 export { createMask, type Mask, secretsOfHeaders, secretsOfUrl, shownPath } from './mask.ts'
 export type {
   Content,

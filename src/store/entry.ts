@@ -1,4 +1,5 @@
 import type { Delivery } from '../model/delivery.ts'
+import { isMap } from '../text/plain-data.ts'
 import { compress, decompress, PLAIN, ZSTD_DICTIONARY_1 } from './packing.ts'
 
 /** One entry of a lane's stream: some deliveries, compressed together. Its fields in Redis: `n`, `t`, `z`. */
@@ -22,6 +23,15 @@ export interface Enqueued {
     total: number
   }
 }
+
+interface PackedLane {
+  sink: string
+  count: number
+  entries: LaneEntry[]
+}
+
+/** The deliveries of one commit, packed per lane, in order. */
+export type PackedLanes = ReadonlyMap<string, PackedLane>
 
 const MAX_DELIVERIES = 60
 const MAX_RAW_BYTES = 128 * 1024
@@ -76,6 +86,37 @@ function encodeEntry(deliveries: readonly Delivery[], plain: boolean): LaneEntry
       : Buffer.concat([Buffer.of(ZSTD_DICTIONARY_1), compress(raw)]),
     deliveries,
   }
+}
+
+/** Groups deliveries by lane and packs them; small entries of a lane that keeps up are not compressed. */
+export function packLanes(
+  deliveries: readonly Delivery[],
+  laneOf: (delivery: Delivery) => string,
+  keepsUp: (lane: string) => boolean = () => false,
+): PackedLanes {
+  const packed = new Map<string, PackedLane>()
+  for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
+    packed.set(lane, {
+      sink: (some[0] as Delivery).sink,
+      count: some.length,
+      entries: encodeEntries(some, { plain: keepsUp(lane) }),
+    })
+  }
+  return packed
+}
+
+/**
+ * Returns the written entries with the ids that Redis chose: `replies` are those of the commands that `writeLanes` queued. If the
+ * replies were lost, returns only the lanes.
+ */
+export function enqueuedOf(lanes: PackedLanes, replies?: readonly unknown[]): Enqueued[] {
+  let at = 0
+  return [...lanes].map(([lane, { sink, count, entries }]): Enqueued => {
+    if (!replies) return { lane, sink, count }
+    const stored = entries.map(({ deliveries }) => ({ id: String(replies[at++]), deliveries }))
+    at++
+    return { lane, sink, count, stored: { entries: stored, total: Number(replies[at++]) } }
+  })
 }
 
 /** Since when a delivery could be made. */
@@ -177,17 +218,16 @@ const EVENT_TEXTS = ['id', 'type', 'kind', 'name', 'uid', 'resourceVersion', 'ap
 
 /** The first field without which nothing could be delivered. */
 function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
-  if (!isObject(header)) return 'header'
+  if (!isMap(header)) return 'header'
   for (const field of ['sink', 'rule']) if (typeof header[field] !== 'string') return field
   const { event, notice, heldBack, trace, logs, order, releasedAt } = header
-  if (!isObject(event)) return 'event'
+  if (!isMap(event)) return 'event'
   for (const field of EVENT_TEXTS) if (typeof event[field] !== 'string') return `event.${field}`
   if (!isTime(event['time'])) return 'event.time'
   if (!isTextOrNone(event['namespace'])) return 'event.namespace'
   for (const [name, value] of Object.entries({ notice, heldBack, trace, logs }))
-    if (value !== undefined && !isObject(value)) return name
-  if (isObject(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items']))
-    return 'notice.items'
+    if (value !== undefined && !isMap(value)) return name
+  if (isMap(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items'])) return 'notice.items'
   if (!isTextOrNone(order)) return 'order'
   if (releasedAt !== undefined && !isTime(releasedAt)) return 'releasedAt'
   const isWhole = objectJson[0] === BRACE && objectJson.at(-1) === END_BRACE
@@ -196,10 +236,6 @@ function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
 
 const BRACE = 0x7b
 const END_BRACE = 0x7d
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function isTextOrNone(value: unknown): boolean {
   return value === undefined || typeof value === 'string'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { LANES, laneByKey } from '../sink/in-order.ts'
+import { LANES, laneByKey } from '../sink/lane-key.ts'
 
 export type Keys = ReturnType<typeof keysOf>
 

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 /** Long enough to get on, short enough that nobody waits for it. */
 const SLICE_MS = 10
 
-/** Work of many steps that gives the event loop back between slices of them: `if (breath.isDue()) await breath.take()`. */
+/** Work of many steps that gives the event loop back between slices of them: `if (timeSlice.isDue()) await timeSlice.take()`. */
 export class TimeSlice {
   #sinceMs = performance.now()
 

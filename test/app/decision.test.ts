@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { evaluateWith } from '../../src/app/evaluation.ts'
 import type { Source, Transition } from '../../src/model/change.ts'
-import type { SilenceMatch } from '../../src/model/silence.ts'
+import type { SilenceMatch } from '../../src/model/control.ts'
 import { compileRules } from '../../src/rules/compile.ts'
 import { createLimits, limitsOf } from '../../src/rules/limits/limits.ts'
 import { createSilences } from '../../src/rules/silences/silences.ts'

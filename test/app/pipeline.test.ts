@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ConfigSnapshots, createConfigSnapshot } from '../../src/app/config-snapshot.ts'
-import { evaluatorOf } from '../../src/app/pipeline.ts'
+import { evaluatorOf } from '../../src/app/evaluation.ts'
 import type { Source, Transition } from '../../src/model/change.ts'
 import { sinkLoader } from '../../src/sink-types.ts'
 import { scanObject } from '../../src/watch/decode/scan.ts'

@@ -17,7 +17,7 @@ export const oldValuesRow: Row = {
     for (let i = 0; i < PODS; i += BATCH) {
       const kept = new PreviousObjects(({ bytes }) => bytes)
       for (let j = i; j < i + BATCH; j++) json += put(kept, j)
-      await redis.command('HSET', 'old', ...(kept.plan().oldSet as string[]))
+      await redis.command('HSET', 'old', ...(kept.plan().previousSet as string[]))
     }
     const bytes = ((await datasetBytes(redis)) - before) / PODS
     return {

@@ -5,7 +5,7 @@ import { type ClusterEvent, headerOf, type RelatedTexts } from '../../src/model/
 import { type Logger, silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { matcherOfSelector } from '../../src/rules/selector.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
@@ -66,7 +66,12 @@ export async function startEnrichBed({
   const metrics = createMetrics()
   const redis = openRedis(server.url, 'commit', silentLog)
   stack.defer(() => redis.disconnect())
-  const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const commitConnection = createCommitConnection({
+    redis,
+    room: async () => {},
+    onOutOfMemory() {},
+    log: silentLog,
+  })
   const connect = () => {
     const made = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
     stack.defer(() => made.close())
@@ -103,7 +108,7 @@ export async function startEnrichBed({
     return { deliveries: [], unmatched: transitions.length, dropped: 0, matched: 0 }
   }
   const store = createSourceStore({
-    line,
+    commitConnection,
     keys: keysOf('test'),
     stages: { evaluator: () => ({ evaluate, laneOf: () => 'none' }), enqueued() {} },
     enrich: enrichment.awaitMetadata,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { laneByObject } from '../../src/sink/in-order.ts'
+import { laneByObject } from '../../src/sink/lane-key.ts'
 import type { ReceivedRequest } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { EVENT_REASONS } from '../../src/rules/event-reasons.ts'
+import { EVENT_REASONS } from '../../src/config/lint/event-reasons.ts'
 import { openDesk } from '../cli/cli.ts'
 import { runHere } from '../cli/here.ts'
 

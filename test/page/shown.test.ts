@@ -4,7 +4,7 @@ import { noteSamples, ratesOf, samplesOf } from '../../src/observe/page/data/sam
 import { sseReader } from '../../src/observe/page/data/sse.ts'
 import { eventLink, isEventId, objectLink, withQuery } from '../../src/observe/page/links.ts'
 import { outcomeText } from '../../src/observe/page/outcome.ts'
-import { duration, inOneLine, pieces, relative, webLink } from '../../src/observe/page/shown.ts'
+import { inOneLine, pieces, webLink } from '../../src/observe/page/shown.ts'
 
 describe('text of others', () => {
   test('characters that are not seen or turn the text are shown by their codes', () => {
@@ -41,19 +41,6 @@ describe('text of others', () => {
   ])('%s is a link: %s', (text, isLink) => {
     expect(webLink(text) !== undefined).toBe(isLink)
   })
-})
-
-test('times are short, in the past and in the future', () => {
-  expect([500, 3_000, 90_000, 600_000, 7.2e6, 3 * 86_400_000].map((ms) => relative(0, ms))).toEqual([
-    'now',
-    '3 s ago',
-    '90 s ago',
-    '10 min ago',
-    '2 h ago',
-    '3 d ago',
-  ])
-  expect(relative(3_600_000, 0)).toBe('in 60 min')
-  expect([0.4, 12, 1_234, 61_000].map(duration)).toEqual(['0 ms', '12 ms', '1.2 s', '61 s'])
 })
 
 test('until when an event is suppressed, with the date on another day', () => {

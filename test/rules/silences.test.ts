@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Silence, SilencedEvent, SilenceMatch, Silences } from '../../src/model/silence.ts'
+import type { Silence, SilencedEvent, SilenceMatch, Silences } from '../../src/model/control.ts'
 import { type AskedSilence, checkSilence } from '../../src/rules/silences/check-silence.ts'
 import { matchText, parseMatch } from '../../src/rules/silences/match-text.ts'
 import { compileSilence, silencedEvent } from '../../src/rules/silences/silence-match.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { FencedError, type SourceSession } from '../../src/model/change.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
 import { type CommitPlan, emptyPlan } from '../../src/store/commit/commit-plan.ts'
 import { KnownEntries } from '../../src/store/commit/index-entries.ts'
 import { transact } from '../../src/store/commit/transact.ts'
@@ -112,9 +112,14 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
   const moved = JSON.stringify({ ...JSON.parse(stored ?? '{}'), sequence: 99, holder: 'another' })
   const redis = openRedis(`redis://127.0.0.1:${it.proxy.port}`, 'commit', silentLog)
   await once(redis, 'ready')
-  const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const commitConnection = createCommitConnection({
+    redis,
+    room: async () => {},
+    onOutOfMemory() {},
+    log: silentLog,
+  })
   const parts = {
-    ...{ line, keys: it.keys, metrics: createMetrics(), clock: Date },
+    ...{ commitConnection, keys: it.keys, metrics: createMetrics(), clock: Date },
     stages: { evaluator: () => ({ evaluate: sendAll, laneOf: () => 'hook/0' }), enqueued() {} },
   }
   const plan: CommitPlan = {
@@ -130,7 +135,7 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
   const { checkpoint, index, unseen, old } = it.keys
   const keys = {
     ...{ checkpoint: checkpoint(SOURCE.key), index: index(SOURCE.key) },
-    ...{ unseen: unseen(SOURCE.key), old: old(SOURCE.key), keep: undefined },
+    ...{ unlisted: unseen(SOURCE.key), previous: old(SOURCE.key), previousJson: undefined },
     ...{ limits: it.keys.ownLimits(SOURCE.key), timers: it.keys.ownLimitTimers(SOURCE.key) },
   }
   const commit = {

@@ -31,9 +31,9 @@ async function startTimersBed(rules?: ReadonlySet<string>) {
   await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
   const state = { watches: [status()], hasLimits: true, polls: 0 }
   function start(maxDelayMs = 600_000, idlePollMs = 600_000) {
-    const { line, metrics } = it.newStore()
+    const { commitConnection, metrics } = it.newStore()
     const timers = startLimitTimers({
-      ...{ line, keys: it.keys, instance: 'one', metrics, redis: it.reader },
+      ...{ commitConnection, keys: it.keys, instance: 'one', metrics, redis: it.reader },
       ...{ clock: Date, log: silentLog, watches: () => state.watches },
       stages: { evaluator: () => routing, enqueued() {} },
       hasLimits() {
@@ -150,7 +150,14 @@ test('what waits for objects of a source that no process wants is given up, and 
   const other = report('other', [status()], [])
   await publishReport(it.reader, it.keys, other)
   const former = startLimitStateGc({
-    ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
+    ...{
+      redis: it.reader,
+      commitConnection: store.commitConnection,
+      keys: it.keys,
+      store,
+      clock: Date,
+      log: silentLog,
+    },
     ...{ watches: () => [status({ key: 'ours' })], rules: () => ['digest'] },
     timing: { pollMs: 20, unwantedMs: 100, rememberedMs: 1 },
   })
@@ -179,7 +186,14 @@ test('what a removed rule knew of objects is forgotten: should it come back, who
   let rules = ['digest', 'slow', 'lasting']
   let looks = 0
   const former = startLimitStateGc({
-    ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
+    ...{
+      redis: it.reader,
+      commitConnection: store.commitConnection,
+      keys: it.keys,
+      store,
+      clock: Date,
+      log: silentLog,
+    },
     watches: () => [status()],
     rules() {
       looks++
@@ -206,7 +220,14 @@ test('what waits for objects of a source is kept while a process wants it, or no
   let watches = [status({ key: 'kind', phase: 'resolving' })]
   let looks = 0
   const former = startLimitStateGc({
-    ...{ redis: it.reader, line: store.line, keys: it.keys, store, clock: Date, log: silentLog },
+    ...{
+      redis: it.reader,
+      commitConnection: store.commitConnection,
+      keys: it.keys,
+      store,
+      clock: Date,
+      log: silentLog,
+    },
     watches() {
       looks++
       return watches

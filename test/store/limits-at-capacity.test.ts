@@ -32,7 +32,7 @@ test('made-up reasons fill Redis up to a bound; nothing is lost, and what is of 
     laneOf: () => 'hook/0',
   }
   await using it = await startStoreBed({ routing: () => routing, clock })
-  const { line, metrics } = it.newStore()
+  const { commitConnection, metrics } = it.newStore()
   const session = await it.watching()
   let made = 0
 
@@ -87,7 +87,7 @@ test('made-up reasons fill Redis up to a bound; nothing is lost, and what is of 
   expect(await places('grouped')).toBe(MOST_STATES + 1)
   clock.ms += 31_000
   const parts = {
-    line,
+    commitConnection,
     keys: it.keys,
     instance: 'one',
     stages: { evaluator: () => routing, enqueued() {} },

@@ -60,9 +60,9 @@ test('acceptance 4: in Redis limits decide what they decide in memory, whoever h
     laneOf: () => 'hook/0',
   }
   await using it = await startStoreBed({ routing: () => routing, clock })
-  const { line, metrics } = it.newStore()
+  const { commitConnection, metrics } = it.newStore()
   const stages = { evaluator: () => routing, enqueued() {} }
-  const firing = { line, keys: it.keys, instance: 'one', stages, clock, metrics }
+  const firing = { commitConnection, keys: it.keys, instance: 'one', stages, clock, metrics }
   const store = it.newStore()
   let session = await it.watching()
   let attempts = 0

@@ -44,9 +44,9 @@ async function startLimitsBed(
     rule: async (name: string) => (await readLedger(it.reader, it.keys, { verify: true })).rules[name],
     /** A process that decides what is due, at some time. */
     fire(nowMs = Date.now() + LATER_MS, instance = 'one') {
-      const { line, metrics } = it.newStore()
+      const { commitConnection, metrics } = it.newStore()
       const parts = {
-        line,
+        commitConnection,
         keys: it.keys,
         instance,
         stages: {

@@ -30,7 +30,7 @@ test('a store in memory tells the same as the one on Redis', async () => {
   const told: string[] = []
   const store = createMemorySourceStore({
     onTransitions: (_, transitions) => void told.push(...transitions.map(shown)),
-    old: { keeps: () => false, jsonOf: (_, { bytes }) => bytes },
+    previous: { stores: () => false, jsonOf: (_, { bytes }) => bytes },
     clock: Date,
   })
   await using redis = await startStoreBed()
@@ -46,7 +46,7 @@ test('it knows what an object was before, and the last state of one that nobody 
   const told: Transition[] = []
   const store = createMemorySourceStore({
     onTransitions: (_, transitions) => void told.push(...transitions),
-    old: { keeps: () => true, jsonOf: (_, { bytes }) => bytes },
+    previous: { stores: () => true, jsonOf: (_, { bytes }) => bytes },
     clock: Date,
   })
   const session = await store.open(SOURCE, never)

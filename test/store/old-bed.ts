@@ -14,11 +14,11 @@ const SALT = Buffer.from('salt')
 
 /** Keeps the old objects of every source. */
 export const KEEPS = {
-  keeps: () => true,
+  stores: () => true,
   jsonOf: (resource: Source['resource'], object: Change['object']) => objectJsonOf(resource, object, SALT),
 }
 
-export const FORGETS = { ...KEEPS, keeps: () => false }
+export const FORGETS = { ...KEEPS, stores: () => false }
 
 /** An object that came in a watch or list: `parts` is what it has besides its metadata. */
 export function came(
@@ -48,13 +48,13 @@ export async function startOldBed(source = SOURCE) {
       throw error
     },
   })
-  const bed = await startStoreBed({ decide, old: KEEPS })
+  const bed = await startStoreBed({ decide, previous: KEEPS })
   const hash = bed.keys.old(source.key)
   return {
     ...bed,
     hash,
     /** A new process takes the source over. */
-    open: (old = KEEPS) => bed.newStore(old).open(source, never),
+    open: (previous = KEEPS) => bed.newStore(previous).open(source, never),
     /** A session that seeded these objects. */
     async begun(...objects: Change[]) {
       const session = await bed.newStore(KEEPS).open(source, never)

@@ -1,7 +1,7 @@
 import type { Evaluate, Evaluator, Source } from '../../src/model/change.ts'
+import type { Silence, Silences } from '../../src/model/control.ts'
 import type { HistoryRecord } from '../../src/model/history-record.ts'
 import type { Limited } from '../../src/model/limit.ts'
-import type { Silence, Silences } from '../../src/model/silence.ts'
 import { createLimits } from '../../src/rules/limits/limits.ts'
 import type { LimitedRule } from '../../src/rules/limits/rule-plan.ts'
 import { createSilences } from '../../src/rules/silences/silences.ts'
@@ -72,10 +72,18 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
     watch,
     /** Decides what is due in shared states, now or at some other time. */
     fire(nowMs?: number): Promise<boolean> {
-      const { line, metrics } = it.newStore()
+      const { commitConnection, metrics } = it.newStore()
       const stages = { evaluator: routing, enqueued() {} }
       const asOf = { now: () => nowMs ?? clock.ms }
-      const parts = { history, line, keys: it.keys, instance: 'one', stages, clock: asOf, metrics }
+      const parts = {
+        history,
+        commitConnection,
+        keys: it.keys,
+        instance: 'one',
+        stages,
+        clock: asOf,
+        metrics,
+      }
       return fireTimers(parts, `one/${++version}`, never)
     },
     ledger: () => readLedger(it.reader, it.keys, { verify: true }),

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import type { Evaluate } from '../../src/model/change.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
@@ -34,9 +34,14 @@ async function startBed(cluster: RedisCluster) {
     now?.()
     return sendAll(source, transitions)
   }
-  const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const commitConnection = createCommitConnection({
+    redis,
+    room: async () => {},
+    onOutOfMemory() {},
+    log: silentLog,
+  })
   const store = createSourceStore({
-    line,
+    commitConnection,
     keys,
     stages: { evaluator: () => ({ evaluate, laneOf: () => 'hook/0' }), enqueued() {} },
     metrics: createMetrics(),
@@ -48,7 +53,7 @@ async function startBed(cluster: RedisCluster) {
   let version = 1
   return {
     reader,
-    line,
+    commitConnection,
     async commit(meanwhile?: () => void) {
       between = meanwhile
       version++
@@ -122,13 +127,13 @@ test('queue.md: ASK and TRYAGAIN during EXEC: a commit waits until the slot has 
     begin(from, to)
     move(from, to, 2)
   })
-  await waitFor(() => it.line.trouble()?.includes('being moved to another node'), {
-    what: () => `the trouble to be told, not ${it.line.trouble()}`,
+  await waitFor(() => it.commitConnection.trouble()?.includes('being moved to another node'), {
+    what: () => `the trouble to be told, not ${it.commitConnection.trouble()}`,
   })
   move(from, to, 100)
   end(from, to)
   await commit
   await it.commit()
   await it.expectAll()
-  expect(it.line.trouble()).toBeUndefined()
+  expect(it.commitConnection.trouble()).toBeUndefined()
 })

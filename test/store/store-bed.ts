@@ -2,10 +2,10 @@ import type { Change, Evaluate, Evaluator, Source, SourceSession } from '../../s
 import type { Delivery } from '../../src/model/delivery.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
 import type { JournalParts } from '../../src/store/commit/journal.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
-import type { OldObjects } from '../../src/store/commit/transact.ts'
+import type { PreviousStorage } from '../../src/store/commit/transact.ts'
 import { decodeEntry } from '../../src/store/entry.ts'
 import type { History } from '../../src/store/history/history.ts'
 import { keysOf } from '../../src/store/keys.ts'
@@ -21,7 +21,7 @@ export async function startStoreBed(
   options: {
     decide?: Evaluate
     source?: Source
-    old?: OldObjects
+    previous?: PreviousStorage
     journal?: JournalParts
     history?: Pick<History, 'entryOf'>
     lane?(): string
@@ -43,17 +43,17 @@ export async function startStoreBed(
   stack.defer(() => reader.disconnect())
 
   /** `instance` is the name of its process. */
-  const newStore = (old = options.old, metrics = createMetrics(), instance?: string) => {
+  const newStore = (previous = options.previous, metrics = createMetrics(), instance?: string) => {
     const redis = openRedis(`redis://127.0.0.1:${proxy.port}`, 'commit', silentLog)
     stack.defer(() => redis.disconnect())
-    const line = createCommitLine({
+    const commitConnection = createCommitConnection({
       redis,
       room: async () => {},
       onOutOfMemory: () => void refusals.outOfMemory++,
       log: silentLog,
     })
     const store = createSourceStore({
-      line,
+      commitConnection,
       keys,
       stages: {
         evaluator() {
@@ -63,14 +63,14 @@ export async function startStoreBed(
         },
         enqueued: (lanes) => void woken.push(...lanes.map((it) => it.lane)),
       },
-      ...(old && { old }),
+      ...(previous && { previous }),
       ...(options.journal && { journal: options.journal }),
       ...(options.history && { history: options.history }),
       ...(instance !== undefined && { instance }),
       metrics,
       clock: options.clock ?? Date,
     })
-    return { ...store, trouble: line.trouble, line, metrics }
+    return { ...store, trouble: commitConnection.trouble, commitConnection, metrics }
   }
 
   /** A session that watches, with nothing in the index. */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { SourceSession } from '../../src/model/change.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
 import { decodeEntry } from '../../src/store/entry.ts'
 import { keysOf } from '../../src/store/keys.ts'
@@ -21,9 +21,14 @@ const keys = keysOf('test')
 async function live(dir: string) {
   const embedded = await startEmbedded(dir, silentLog)
   const redis = openRedis(embedded.url, 'commit', silentLog)
-  const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const commitConnection = createCommitConnection({
+    redis,
+    room: async () => {},
+    onOutOfMemory() {},
+    log: silentLog,
+  })
   const store = createSourceStore({
-    line,
+    commitConnection,
     keys,
     stages: { evaluator: () => ({ evaluate: sendAll, laneOf: () => 'hook/0' }), enqueued() {} },
     metrics: createMetrics(),

@@ -6,8 +6,8 @@ import type { Delivery } from '../../src/model/delivery.ts'
 import { type Logger, silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { matcherOfSelector } from '../../src/rules/selector.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
-import { indexReader } from '../../src/store/commit/index-reader.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
+import { indexReader } from '../../src/store/commit/index-entries.ts'
 import { createSourceStore } from '../../src/store/commit/source-store.ts'
 import { decodeEntry } from '../../src/store/entry.ts'
 import { keysOf } from '../../src/store/keys.ts'
@@ -104,9 +104,14 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
   /** Starts watching, as a process does; the position and index of an earlier one are there. */
   function start(entries = options.entries, replica?: Replica): ReturnType<typeof createWatchManager> {
     const redis = open('commit')
-    const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+    const commitConnection = createCommitConnection({
+      redis,
+      room: async () => {},
+      onOutOfMemory() {},
+      log: silentLog,
+    })
     const store = createSourceStore({
-      line,
+      commitConnection,
       keys,
       stages: {
         evaluator: () => options.routing ?? { evaluate: sendAll, laneOf: () => 'hook/0' },

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
 import { decoded } from '../../src/watch/client/connect.ts'
 import type { Oversized } from '../../src/watch/decode/oversized.ts'
-import { type WatchRequest, watchStream } from '../../src/watch/list/stream.ts'
+import { type WatchRequest, watchStream } from '../../src/watch/reflector/watch-stream.ts'
 import { configMap } from '../servers/scripted-api.ts'
 
 /** The frames of a watch come out once and in order, however the network cuts and the reader pauses them. */

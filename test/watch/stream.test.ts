@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
-import { watchStream } from '../../src/watch/list/stream.ts'
+import { watchStream } from '../../src/watch/reflector/watch-stream.ts'
 
 const FRAME = `${JSON.stringify({
   type: 'MODIFIED',

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
-import { type Silence as StoredSilence, silenceStateAt } from '../../model/silence.ts'
+import { type Silence as StoredSilence, silenceStateAt } from '../../model/control.ts'
 import { checkSilence } from '../../rules/silences/check-silence.ts'
 import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
 import {

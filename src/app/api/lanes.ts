@@ -5,6 +5,7 @@ import { lanesIn, oldestInLanes } from '../../store/lanes/register.ts'
 import { workerOf } from '../../store/lanes/slot-plan.ts'
 import { readReports } from '../../store/process-reports.ts'
 import { readHash, scanHash } from '../../store/redis/scan.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import type { Lane, Lanes } from './contract.ts'
 
 const MOST_LANES = 1_000
@@ -49,5 +50,5 @@ export async function lanesOf(redis: Redis, keys: Keys, sink: string): Promise<L
 async function objectIn(redis: Redis, keys: Keys, lane: string): Promise<string | undefined> {
   const { entries } = await readLane(redis, keys, lane, '-', 1)
   const event = entries[0]?.items[0]?.delivery.event
-  return event && `${event.kind} ${event.namespace === undefined ? '' : `${event.namespace}/`}${event.name}`
+  return event && objectTitle(event)
 }

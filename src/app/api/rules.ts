@@ -1,8 +1,8 @@
 import { stringify } from 'yaml'
-import { isMap } from '../../config/plain-data.ts'
 import type { Config } from '../../config/schema.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
 import type { RuleLedger, StatusReport, WatchCounts } from '../../store/ledger.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { LedgerReport, Rule } from './contract.ts'
 
 /** Longer rules are cut: one may have a large template. */

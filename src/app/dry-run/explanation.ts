@@ -1,10 +1,11 @@
 import type { Config } from '../../config/schema.ts'
 import { type ClusterEvent, headerOf } from '../../model/event.ts'
-import type { Message } from '../../sink/index.ts'
+import type { Message, Preview } from '../../sink/index.ts'
+import { isMap } from '../../text/plain-data.ts'
+import type { ConfigSnapshot } from '../config-snapshot.ts'
 import type { DryRun, EventResult, RuleResult } from './dry-run.ts'
 import { withLogs } from './logs.ts'
 import { type ConditionResult, type Watched, watchedBy } from './match-report.ts'
-import { shownPreview } from './preview.ts'
 import { limitTexts } from './rule-texts.ts'
 
 /**
@@ -92,4 +93,24 @@ function previewJson(run: DryRun, message: Message, sink: string): object {
   } catch (error) {
     return { fault: error instanceof Error ? error.message : String(error) }
   }
+}
+
+/** The preview of a message, with the path of the URL where that is written into the configuration. */
+export function shownPreview(
+  { snapshot }: { snapshot: Pick<ConfigSnapshot, 'config' | 'choices'> },
+  message: Message,
+  sink: string,
+): Preview {
+  const { path, options: _, ...preview } = snapshot.choices.preview(message, sink)
+  const { target } = preview
+  if (target === undefined || path === undefined || !hasLiteralUrl(snapshot.config, sink)) return preview
+  return { ...preview, target: target + path }
+}
+
+/** Of a configuration that shows references as they are written. */
+function hasLiteralUrl({ written }: Config, sink: string): boolean {
+  const sinks = written?.['sinks']
+  const section = isMap(sinks) ? sinks[sink] : undefined
+  const url = isMap(section) ? section['url'] : undefined
+  return typeof url === 'string' && !url.includes('${')
 }

@@ -1,10 +1,10 @@
-import { isMap } from '../../config/plain-data.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import { type ConditionReport, explainRule } from '../../rules/explain.ts'
 import { compileKinds } from '../../rules/kind.ts'
 import { compilePatterns } from '../../rules/pattern.ts'
 import { compileKeyValues } from '../../rules/selector.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { WatchEntry } from '../../watch/schema.ts'
 import { shownValue } from './rule-texts.ts'
 

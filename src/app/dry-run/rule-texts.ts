@@ -1,7 +1,7 @@
-import { isMap } from '../../config/plain-data.ts'
 import { DAY_MINUTES, DAYS, type MuteWindow } from '../../rules/limits/mute-window.ts'
 import { LIMIT_KEYS, type RuleLimits } from '../../rules/limits/schema.ts'
 import { writtenDuration } from '../../sink/duration.ts'
+import { isMap } from '../../text/plain-data.ts'
 import { printable } from '../../text/printable.ts'
 
 const DURATIONS = new Set(['every', 'wait', 'interval', 'within', 'after', 'for', 'quiet', 'atMost'])

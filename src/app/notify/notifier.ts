@@ -3,14 +3,15 @@ import type { Notify } from '../../config/schema/notify.ts'
 import type { Delivery } from '../../model/delivery.ts'
 import type { ConfigStatus, SinkStatus, WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { CommitLine } from '../../store/commit/commit-connection.ts'
+import type { CommitConnection } from '../../store/commit/commit-connection.ts'
 import { Transaction } from '../../store/commit/transaction.ts'
-import { enqueuedOf, packLanes, writeLanes } from '../../store/commit/write-commit.ts'
+import { writeLanes } from '../../store/commit/write-commit.ts'
 import type { Enqueued } from '../../store/entry.ts'
+import { enqueuedOf, packLanes } from '../../store/entry.ts'
 import type { Keys } from '../../store/keys.ts'
 import { readLedger } from '../../store/ledger.ts'
-import { repeat } from '../../store/limits/repeat.ts'
 import { evalScript, valuesOf } from '../../store/redis/script.ts'
+import { repeat } from '../../text/repeat.ts'
 import {
   type Cause,
   type CauseName,
@@ -28,7 +29,7 @@ import { parseName, progressOf, recoveryOf } from './recoveries.ts'
 interface NotifierParts {
   /** For reads. */
   redis: Redis
-  line: CommitLine
+  line: CommitConnection
   keys: Keys
   log: Logger
   clock: { now(): number }

@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
-import { MAX_ACTOR } from '../../model/actor.ts'
-import type { SilenceMatch } from '../../model/silence.ts'
+import type { SilenceMatch } from '../../model/control.ts'
+import { MAX_ACTOR } from '../../model/control.ts'
 import { compileSilence } from '../../rules/silences/silence-match.ts'
 import type { AcknowledgeAnswer, ActionTarget, SilenceAnswer, SinkActions } from '../../sink/index.ts'
 import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
 import { addSilence, listSilences, SilenceRefusedError } from '../../store/control/silences.ts'
 import type { Keys } from '../../store/keys.ts'
+import { objectTitle } from '../../text/object-title.ts'
 
 interface ActionParts {
   redis: Redis
@@ -63,13 +64,13 @@ async function silence(
 
 async function acknowledge(
   { redis, keys, clock }: ActionParts,
-  { rule, kind, namespace, name }: ActionTarget,
+  target: ActionTarget,
   actor: string,
 ): Promise<AcknowledgeAnswer> {
   const by = actor.slice(0, MAX_ACTOR)
-  const object = `${kind} ${namespace ? `${namespace}/` : ''}${name}`
+  const object = objectTitle(target)
   const { items } = await listIncidents(redis, keys)
-  const open = items.filter((it) => it.rule === rule && it.object === object)
+  const open = items.filter((it) => it.rule === target.rule && it.object === object)
   const atMs = clock.now()
   let isDone = false
   for (const incident of open.filter((it) => !it.acknowledged))

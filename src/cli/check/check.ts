@@ -4,6 +4,7 @@ import type { Problem } from '../../config/problem.ts'
 import { STANDARD_INPUT } from '../../config/read-text.ts'
 import type { Config } from '../../config/schema.ts'
 import { allSinks } from '../../sink-types.ts'
+import { counted } from '../../text/quantities.ts'
 import { testsIn, unknownNames } from '../dry-run/test-files.ts'
 import { missingToShare } from '../environment.ts'
 import {
@@ -16,7 +17,6 @@ import {
 import { PLACEHOLDER } from '../load-config/placeholder-secrets.ts'
 import { showProblems } from '../load-config/read-configuration.ts'
 import type { OutputOptions } from '../output/format.ts'
-import { counted } from '../output/table.ts'
 import { BadConfiguration, UsageError } from '../usage-error.ts'
 import { type Asked, CheckReport, withoutAbsent } from './check-report.ts'
 

@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { isMap } from '../../config/plain-data.ts'
 import { jsonSchemaOf, type Node } from '../../config/schema/json-schema.ts'
 import { ConfigFile } from '../../config/schema.ts'
 import { allSinks } from '../../sink-types.ts'
+import { isMap } from '../../text/plain-data.ts'
 
 type Plain = Readonly<Record<string, unknown>>
 

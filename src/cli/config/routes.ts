@@ -1,13 +1,13 @@
 import { limitTexts, shownValue } from '../../app/dry-run/rule-texts.ts'
-import { isMap } from '../../config/plain-data.ts'
+import { namedSinks } from '../../config/routes.ts'
 import type { Config } from '../../config/schema.ts'
-import { namedSinks } from '../../config/targets.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
+import { isMap } from '../../text/plain-data.ts'
 import { printable } from '../../text/printable.ts'
+import { counted } from '../../text/quantities.ts'
 import { type PluginOptions, readDryConfiguration } from '../load-config/configuration.ts'
 import { outputPaint, type Paint } from '../output/colour.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
-import { counted } from '../output/table.ts'
 import { requireRuleAndSink } from '../usage-error.ts'
 
 interface RoutesOptions extends PluginOptions, OutputOptions {

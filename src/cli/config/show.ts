@@ -1,6 +1,6 @@
-import { isMap } from '../../config/plain-data.ts'
 import type { Located } from '../../config/source-node.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
+import { isMap } from '../../text/plain-data.ts'
 import { type PluginOptions, readDryConfiguration } from '../load-config/configuration.ts'
 import { type DataFormat, dataText } from '../output/format.ts'
 import { withDefaults } from './defaults.ts'

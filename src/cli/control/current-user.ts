@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { actorOf, MAX_ACTOR } from '../../model/actor.ts'
+import { actorOf, MAX_ACTOR } from '../../model/control.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** Who acts on the command line, such as `cli:alice`: whom `--by` names, or the user who types. Throws a UsageError. */

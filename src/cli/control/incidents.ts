@@ -1,10 +1,11 @@
-import type { Incident } from '../../model/incident.ts'
+import type { Incident } from '../../model/control.ts'
 import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
 import { printable } from '../../text/printable.ts'
+import { relative } from '../../text/quantities.ts'
 import { invocation } from '../environment.ts'
 import { type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
-import { duration, table } from '../output/table.ts'
+import { table } from '../output/table.ts'
 import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { pastTarget } from '../queue/past-target.ts'
 import { UsageError } from '../usage-error.ts'
@@ -31,7 +32,7 @@ function asTable(incidents: readonly Incident[]): string {
   const rows = incidents.map(({ rule, object = '-', sinceMs, notifications, acknowledged, key }) => [
     rule,
     object,
-    `${duration(nowMs - sinceMs)} ago`,
+    relative(sinceMs, nowMs),
     String(notifications ?? '-'),
     acknowledged ? `by ${acknowledged.by}${acknowledged.reason ? `: ${acknowledged.reason}` : ''}` : '-',
     key,

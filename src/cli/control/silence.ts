@@ -1,4 +1,4 @@
-import { describeSilence, type Silence } from '../../model/silence.ts'
+import { describeSilence, type Silence } from '../../model/control.ts'
 import type { Fault } from '../../rules/fault.ts'
 import { checkSilence, type KnownNames } from '../../rules/silences/check-silence.ts'
 import { matchText, parseMatch } from '../../rules/silences/match-text.ts'

@@ -1,12 +1,13 @@
 import { matchText } from '../../rules/silences/match-text.ts'
 import type { ListedSilence } from '../../store/control/silences.ts'
-import { duration, table } from '../output/table.ts'
+import { relative } from '../../text/quantities.ts'
+import { table } from '../output/table.ts'
 
 export function silencesTable(silences: readonly ListedSilence[], nowMs: number): string {
   if (silences.length === 0) return 'no silences\n'
   const rows = silences.map((it) => [
     it.id,
-    it.state === 'pending' ? `begins in ${duration(it.fromMs - nowMs)}` : it.state,
+    it.state === 'pending' ? `begins ${relative(it.fromMs, nowMs)}` : it.state,
     matchText(it.match),
     new Date(it.untilMs).toISOString(),
     it.by,

@@ -1,12 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { Redis } from 'ioredis'
 import { createDryRun } from '../../app/dry-run/dry-run.ts'
-import type { ClusterEvent, Resource } from '../../model/event.ts'
-import { journalExtent, readJournal } from '../../store/commit/journal.ts'
-import { replay } from '../../store/commit/journal-replay.ts'
-import type { Keys } from '../../store/keys.ts'
-import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
-import { scanObject } from '../../watch/decode/scan.ts'
+import { replayOf } from '../../app/dry-run/journal-events.ts'
+import { journalExtent } from '../../store/commit/journal.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { readDryConfiguration } from '../load-config/configuration.ts'
 import { outputPaint } from '../output/colour.ts'
@@ -104,39 +99,4 @@ function createProgress() {
       if (wasShown) output.write('\r\u001b[K')
     },
   }
-}
-
-interface ReplayOptions {
-  sinceMs: number
-  cluster: string
-  salt: Buffer
-  inTemplates?: NormaliseContext['inTemplates']
-  named?: NormaliseContext['named']
-  /** Called for a change whose previous object is unknown. */
-  onUnknown?(resource: Resource): void
-}
-
-/** A smaller journal is read from its beginning, so that the first events have their previous objects. */
-const MAX_LOOK_BACK_BYTES = 256 * 1024 * 1024
-
-/** Yields the events of the journal since a time. */
-export async function* replayOf(
-  { redis, keys }: { redis: Redis; keys: Keys },
-  { sinceMs, cluster, salt, inTemplates, named, onUnknown }: ReplayOptions,
-): AsyncGenerator<ClusterEvent> {
-  const { bytes } = await journalExtent(redis, keys)
-  const records = readJournal(redis, keys, { sinceMs: bytes > MAX_LOOK_BACK_BYTES ? sinceMs : 0 })
-  yield* replay(records, {
-    sinceMs,
-    ...(onUnknown && { onUnknown }),
-    scan: scanObject,
-    normalise: (source, transition, surroundings) =>
-      normalise(source, transition, {
-        cluster,
-        salt,
-        surroundings,
-        ...(inTemplates && { inTemplates }),
-        named,
-      }),
-  })
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { isMap } from '../../config/plain-data.ts'
 import type { Resource } from '../../model/event.ts'
 import { type BuiltInKind, builtInKinds, isEventKind, pluralOf } from '../../rules/kind.ts'
 import { nearest } from '../../text/closest-match.ts'
+import { isMap } from '../../text/plain-data.ts'
 
 /** An object as an API server sends it. */
 export interface CompletedObject {

@@ -3,6 +3,7 @@ import type { ExplainedRule, Explanation } from '../../app/dry-run/explanation.t
 import { type ConditionResult, whyUnwatched } from '../../app/dry-run/match-report.ts'
 import { limitTexts, shownValue } from '../../app/dry-run/rule-texts.ts'
 import { isEventKind } from '../../rules/kind.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import type { Paint } from '../output/colour.ts'
 import { previewLines } from './terminal-text.ts'
 
@@ -38,12 +39,11 @@ export function explainText(run: DryRun, it: Explanation, options: ExplainTextOp
 }
 
 function headLines({ event, watched, watchPlace }: Explanation, { paint, typeNote }: ExplainTextOptions) {
-  const { kind, namespace, name, type, synthesized } = event
-  const title = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
+  const { type, synthesized } = event
   const details = [type, synthesized && 'synthesized', ...kubeEventDetails(event), event.time].filter(Boolean)
   const from = watched.entry === undefined ? [] : [`watched by ${watchPlace ?? `watch[${watched.entry}]`}`]
   return [
-    `${paint('bold', shownValue(title))}  ${shownValue(details.join(' · '), 200)}`,
+    `${paint('bold', shownValue(objectTitle(event)))}  ${shownValue(details.join(' · '), 200)}`,
     ...[...from, ...(typeNote === undefined ? [] : [typeNote])].map((line) => `  ${paint('dim', line)}`),
   ]
 }

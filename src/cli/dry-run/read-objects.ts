@@ -1,9 +1,9 @@
 import { type Document, parseAllDocuments } from 'yaml'
-import { isMap } from '../../config/plain-data.ts'
 import type { Problem } from '../../config/problem.ts'
 import { positionAt, sourceFile } from '../../config/source-node.ts'
 import { syntaxFaults } from '../../config/yaml/syntax.ts'
 import type { ChangeType } from '../../model/event.ts'
+import { isMap } from '../../text/plain-data.ts'
 import { readKubeEvent } from '../../watch/decode/kube-event.ts'
 import { type PlainMap, textIn } from './complete-object.ts'
 

@@ -1,7 +1,7 @@
 import { type DryRun, eventOf, type ObjectChange } from '../../app/dry-run/dry-run.ts'
-import { isMap } from '../../config/plain-data.ts'
 import type { ChangeType, ClusterEvent, KnownObject, ObjectRef, RelatedMetadata } from '../../model/event.ts'
 import { isEventKind } from '../../rules/kind.ts'
+import { isMap } from '../../text/plain-data.ts'
 import {
   type CompletedObject,
   complete,

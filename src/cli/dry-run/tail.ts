@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createDryRun, type DryRun } from '../../app/dry-run/dry-run.ts'
+import { replayOf } from '../../app/dry-run/journal-events.ts'
 import { startEnrichment } from '../../app/metadata-informers.ts'
 import { suggest } from '../../config/error-messages/suggest.ts'
 import { mayMean, titleOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
@@ -27,7 +28,6 @@ import { note } from '../output/notes.ts'
 import { openQueue } from '../queue/open-queue.ts'
 import { firstSignal, outputClosed } from '../signals.ts'
 import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
-import { replayOf } from './backtest.ts'
 import { createTailEnd, type TailEnd, type TailEndOptions } from './tail-end.ts'
 import { createPrinter, eventFilter, type Printer, type TailFilter } from './tail-printer.ts'
 
@@ -134,8 +134,8 @@ async function follow(
       }
     },
     enrich: enrichment.awaitMetadata,
-    old: {
-      keeps: (resource) => snapshot.keepsPrevious(resource),
+    previous: {
+      stores: (resource) => snapshot.keepsPrevious(resource),
       jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
     },
     clock: Date,

@@ -1,7 +1,8 @@
 import type { DryRun, EventResult, Sent } from '../../app/dry-run/dry-run.ts'
-import { shownPreview } from '../../app/dry-run/preview.ts'
+import { shownPreview } from '../../app/dry-run/explanation.ts'
 import { shownValue } from '../../app/dry-run/rule-texts.ts'
 import { type Content, MAX_SHOWN_CHANGES, type Message, SEVERITY_SIGNS } from '../../sink/index.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import { printable } from '../../text/printable.ts'
 import type { Paint, Style } from '../output/colour.ts'
 
@@ -30,9 +31,9 @@ export function unsentLine({ event, atMs, rules, sent }: EventResult, paint: Pai
     return outcome === 'failed' ? `${rule} failed` : []
   })
   if (reasons.length === 0 && sent.length > 0) return ''
-  const { kind, namespace, name, type, event: kubeEvent } = event
+  const { type, event: kubeEvent } = event
   const details = kubeEvent ? ` ${kubeEvent.type} ${kubeEvent.reason}` : ''
-  const title = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name} ${type}${details}`
+  const title = `${objectTitle(event)} ${type}${details}`
   const why = reasons.length > 0 ? reasons.join(', ') : 'no rule sends it'
   return paint('dim', `${timeOf(atMs)}  ∅ ${shownValue(title, 200)}  [${why}]`)
 }

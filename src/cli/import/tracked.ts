@@ -1,3 +1,5 @@
+import { isMap } from '../../text/plain-data.ts'
+
 /** Another tool's configuration as parsed YAML of any form. */
 export type Raw = Readonly<Record<string, unknown>>
 
@@ -82,7 +84,7 @@ export function joined(parts: readonly Raw[]): Raw {
 }
 
 export function mapOf(value: unknown): Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {}
+  return isMap(value) ? value : {}
 }
 
 export function listOf(value: unknown): readonly unknown[] {

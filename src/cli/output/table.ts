@@ -16,17 +16,3 @@ export function table(cells: readonly (readonly string[])[]): string {
     )
     .join('')
 }
-
-/** Formats a duration: `850 ms`, `12 s`, `3 min`, `5 h`, `2 d`. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
-  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`
-  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`
-  if (ms < 172_800_000) return `${Math.round(ms / 3_600_000)} h`
-  return `${Math.round(ms / 86_400_000)} d`
-}
-
-/** `1 sink`, `2 sinks`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`
-}

@@ -11,10 +11,12 @@ import {
   type StoredDeadLetter,
 } from '../../store/lanes/dead-letters.ts'
 import { readLedger } from '../../store/ledger.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import { printableJson } from '../../text/printable.ts'
+import { counted, relative } from '../../text/quantities.ts'
 import { invocation } from '../environment.ts'
 import { dataText, type OutputOptions, recordText } from '../output/format.ts'
-import { counted, duration, table } from '../output/table.ts'
+import { table } from '../output/table.ts'
 import { requireKnown, UsageError } from '../usage-error.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 
@@ -54,7 +56,7 @@ function asTable(letters: readonly StoredDeadLetter[], more: number): string {
   const rows = letters.map((it) => {
     return [
       it.id,
-      `${duration(Date.now() - it.atMs)} ago`,
+      relative(it.atMs, Date.now()),
       it.sink,
       it.rule || '-',
       describeObject(it),
@@ -81,7 +83,7 @@ async function listGroups(
 
 function asGroups(groups: readonly DeadLetterGroup[]): string {
   if (groups.length === 0) return 'no dead letters\n'
-  const ago = (ms: number) => `${duration(Date.now() - ms)} ago`
+  const ago = (ms: number) => relative(ms, Date.now())
   const rows = groups.map(({ sink, reason, count, oldestMs, newestMs, detail }) => [
     ...[sink, reason, String(count), ago(oldestMs), ago(newestMs), detail.slice(0, 80)],
   ])
@@ -250,7 +252,7 @@ function compareIds(a: string, b: string): number {
 function describeObject({ delivery, count, payload }: StoredDeadLetter): string {
   if (!delivery) return `${counted(payload.length, 'byte')} for ${counted(count, 'delivery', 'deliveries')}`
   const { event, notice } = delivery
-  const named = `${event.kind} ${event.namespace ? `${event.namespace}/` : ''}${event.name}`
+  const named = objectTitle(event)
   return notice ? `${describeNotice(notice)}: ${named}` : named
 }
 

@@ -1,9 +1,11 @@
 import type { HistoryRecord } from '../../model/history-record.ts'
 import { isOf } from '../../store/history/history-target.ts'
 import { historyExtent, readHistory } from '../../store/history/read-history.ts'
+import { objectTitle } from '../../text/object-title.ts'
+import { duration } from '../../text/quantities.ts'
 import { type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
-import { duration, table } from '../output/table.ts'
+import { table } from '../output/table.ts'
 import { durationOf } from '../usage-error.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 import { pastTarget } from './past-target.ts'
@@ -68,8 +70,7 @@ function asTable(records: readonly HistoryRecord[]): string {
 
 export function describeObject({ event, notice }: HistoryRecord): string {
   if (notice?.kind === 'digest') return `${notice.count} events`
-  const { kind, namespace, name } = event.regarding ?? event
-  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
+  return objectTitle(event.regarding ?? event)
 }
 
 export function describeEvent({ event, notice }: HistoryRecord): string {

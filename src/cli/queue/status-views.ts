@@ -3,7 +3,7 @@ import type { StatusReport } from '../../store/ledger.ts'
 import { sinkView } from '../../store/status-views.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
-import { duration } from '../output/table.ts'
+import { duration, relative } from '../../text/quantities.ts'
 
 /** A sink as it is shown. */
 interface ShownSink {
@@ -32,7 +32,7 @@ export function shownSinks({ instances, ledger }: Pick<StatusReport, 'instances'
 /** `3 min ago HTTP 503`; '' without an error. */
 export function lastErrorOf(view: SinkStatus | undefined, nowMs: number): string {
   if (view?.lastError === undefined) return ''
-  return `${duration(nowMs - (view.lastErrorMs ?? nowMs))} ago ${short(friendlyError(view.lastError))}`
+  return `${relative(view.lastErrorMs ?? nowMs, nowMs)} ${short(friendlyError(view.lastError))}`
 }
 
 /** Shorter than this is usual: the API server ends each watch after a few minutes, and a probe asks where it is. */
@@ -45,13 +45,13 @@ export function phaseOf({ phase, behind }: WatchStatus): string {
 
 /** When the API server last said something: `2 s ago`. */
 export function contact(watch: WatchStatus, now: number): string {
-  return watch.lastContactMs === 0 ? '-' : `${duration(now - watch.lastContactMs)} ago`
+  return watch.lastContactMs === 0 ? '-' : relative(watch.lastContactMs, now)
 }
 
 /** `2, last 5 min ago: expired`, with the cause of the metric; `-` without any. */
 export function relistsOf({ relists }: WatchStatus, nowMs: number): string {
   if (!relists) return '-'
-  return `${relists.count}, last ${duration(nowMs - relists.atMs)} ago: ${short(relists.cause, 20)}`
+  return `${relists.count}, last ${relative(relists.atMs, nowMs)}: ${short(relists.cause, 20)}`
 }
 
 /** Text on one line, safe on a terminal. */

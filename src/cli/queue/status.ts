@@ -4,9 +4,10 @@ import { type RuleLedger, readStatus, type StatusReport, type WatchCounts } from
 import { readHash } from '../../store/redis/scan.ts'
 import { sinkView, watchViews } from '../../store/status-views.ts'
 import { printable } from '../../text/printable.ts'
+import { duration, relative } from '../../text/quantities.ts'
 import { silencesTable } from '../control/silences-table.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
-import { duration, table } from '../output/table.ts'
+import { table } from '../output/table.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
 import { contact, lastErrorOf, phaseOf, relistsOf, short, shownSinks } from './status-views.ts'
 
@@ -234,7 +235,7 @@ function rules({ instances, ledger, atMs }: StatusReport): string[] {
     const counts = ledger.rules[rule]
     const { matched = 0, sent = 0, digested = 0, waiting = 0, lastMatchMs = 0 } = counts ?? {}
     const errors = errorsOf.get(rule) ?? 0
-    const last = lastMatchMs === 0 ? '-' : `${duration(atMs - lastMatchMs)} ago`
+    const last = lastMatchMs === 0 ? '-' : relative(lastMatchMs, atMs)
     const name = running && !errorsOf.has(rule) ? `${rule} (removed)` : rule
     return [name, ...[matched, sent, digested, waiting].map(String), held(counts), String(errors), last]
   })

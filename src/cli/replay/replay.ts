@@ -1,4 +1,5 @@
 import { createDryRun } from '../../app/dry-run/dry-run.ts'
+import { replayOf } from '../../app/dry-run/journal-events.ts'
 import type { Delivery } from '../../model/delivery.ts'
 import { sinkBytes } from '../../store/bounds/queue-bounds.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
@@ -6,7 +7,7 @@ import { historyExtent } from '../../store/history/read-history.ts'
 import { enqueueAgain, noRoomFor } from '../../store/lanes/enqueue-again.ts'
 import { readReportsWithRules } from '../../store/process-reports.ts'
 import { readSalt } from '../../store/redis/layout.ts'
-import { replayOf } from '../dry-run/backtest.ts'
+import { counted } from '../../text/quantities.ts'
 import { invocation } from '../environment.ts'
 import {
   type DryConfiguration,
@@ -15,7 +16,7 @@ import {
 } from '../load-config/configuration.ts'
 import { dataText, type OutputOptions } from '../output/format.ts'
 import { isQuiet, note } from '../output/notes.ts'
-import { counted, table } from '../output/table.ts'
+import { table } from '../output/table.ts'
 import { timeOf } from '../queue/history.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { firstSignal } from '../signals.ts'

@@ -105,7 +105,7 @@ export async function addPresentStates(
   const store = createMemorySourceStore({
     onTransitions: addStates,
     enrich: enrichment.awaitMetadata,
-    old: { keeps: () => false, jsonOf: (resource, object) => objectJsonOf(resource, object, salt) },
+    previous: { stores: () => false, jsonOf: (resource, object) => objectJsonOf(resource, object, salt) },
     clock: Date,
   })
   const { maxObjectSize: maxObjectBytes } = config.kubernetes

@@ -1,6 +1,6 @@
 import { printable } from '../../text/printable.ts'
+import { counted, duration } from '../../text/quantities.ts'
 import type { Paint } from '../output/colour.ts'
-import { counted, duration } from '../output/table.ts'
 import type { TopFigures } from './figures.ts'
 
 interface Layout {

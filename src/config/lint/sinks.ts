@@ -5,9 +5,8 @@ import type { ConfigDocument, Path } from '../document.ts'
 import { nearest, suggest } from '../error-messages/suggest.ts'
 import { problemsOf } from '../error-messages/zod-issues.ts'
 import type { Problem } from '../problem.ts'
-import { NO_RULE, type Routes } from '../routes.ts'
+import { NO_RULE, type Routes, type Target, targetsOf } from '../routes.ts'
 import type { SinkConfig } from '../schema.ts'
-import { type Target, targetsOf } from '../targets.ts'
 import { ARCHIVE_SINK, archiveSink } from './rules.ts'
 
 export type SinkTypes = Readonly<Record<string, () => Promise<SinkType>>>

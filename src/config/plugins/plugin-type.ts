@@ -1,5 +1,5 @@
 import type { SinkType } from '../../sink/index.ts'
-import { isMap } from '../plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { PluginFault } from './plugin-module.ts'
 
 const API_VERSION = 1

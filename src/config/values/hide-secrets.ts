@@ -1,5 +1,5 @@
 import { shownPath } from '../../sink/index.ts'
-import { isMap } from '../plain-data.ts'
+import { isMap } from '../../text/plain-data.ts'
 
 const HIDDEN = '***'
 

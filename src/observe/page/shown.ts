@@ -1,3 +1,5 @@
+import { count } from '../../text/quantities.ts'
+
 /** Controls, and marks that turn the direction of text: as in `src/text/printable.ts`, but line feed and tab. */
 const CONTROLS =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
@@ -26,18 +28,6 @@ export function inOneLine(text: string, longest = 120): string {
   return parts.map((it) => ('text' in it ? it.text : `‹${it.code}›`)).join('') + (cut > 0 ? '…' : '')
 }
 
-const NUMBER = new Intl.NumberFormat('en')
-
-/** `1,234`. */
-export function count(value: number): string {
-  return NUMBER.format(value)
-}
-
-/** `1 dead letter`, `2 dead letters`. */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`
-}
-
 /** `3.4 MiB`. */
 export function bytes(value: number): string {
   let [size, unit] = [value, 'B']
@@ -53,28 +43,6 @@ export function bytes(value: number): string {
 export function rate(perSecond: number): string {
   if (perSecond > 0 && perSecond < 0.1) return '<0.1/s'
   return `${perSecond >= 100 ? count(Math.round(perSecond)) : perSecond.toFixed(1)}/s`
-}
-
-/** `12 ms`, `1.4 s`, `3 min`, `5 h`, `2 d`. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
-  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`
-  return coarse(ms)
-}
-
-function coarse(ms: number): string {
-  const seconds = Math.round(ms / 1_000)
-  if (seconds < 120) return `${seconds} s`
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`
-  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`
-  return `${Math.floor(seconds / 86_400)} d`
-}
-
-/** `3 min ago`, `in 2 h`, `now`. */
-export function relative(atMs: number, nowMs: number): string {
-  const ms = nowMs - atMs
-  if (Math.abs(ms) < 1_000) return 'now'
-  return ms > 0 ? `${coarse(ms)} ago` : `in ${coarse(-ms)}`
 }
 
 /** `2026-11-26 09:21:08.123 +01:00`: the time of the reader, to the millisecond. */

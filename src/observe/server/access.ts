@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { actorOf, MAX_ACTOR } from '../../model/actor.ts'
+import { actorOf, MAX_ACTOR } from '../../model/control.ts'
 import type { RefusalReason } from '../server-metrics.ts'
 
 /** Who may use the page and the API, by the configuration. */

@@ -1,6 +1,7 @@
 import type { FieldChange } from '../../model/event.ts'
+import { counted } from '../../text/quantities.ts'
 import { changeAt, changedBelow, conditionOf, imagesIn, imagesReplaced } from './changes.ts'
-import { because, counted, duration, kubectl, listed, ordinal, quoted, targetOf } from './phrasing.ts'
+import { because, duration, kubectl, listed, ordinal, quoted, targetOf } from './phrasing.ts'
 import {
   at,
   type Draft,

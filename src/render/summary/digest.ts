@@ -1,10 +1,10 @@
 import type { Digest, DigestItem } from '../../model/delivery.ts'
 import type { Field, Severity, Summary } from '../../sink/index.ts'
 import { clock } from '../../sink/message.ts'
+import { counted } from '../../text/quantities.ts'
 import { severityOfEvent } from './events.ts'
 import {
   clause,
-  counted,
   describe,
   duration,
   finish,

@@ -1,9 +1,9 @@
 import type { KubeEvent } from '../../model/event.ts'
 import type { Field, Severity, Summary } from '../../sink/index.ts'
+import { counted } from '../../text/quantities.ts'
 import {
   because,
   clause,
-  counted,
   describe,
   duration,
   finish,

@@ -1,6 +1,7 @@
 import { OWN_REPORT_RULE, type Resolved } from '../../model/delivery.ts'
 import type { Field, Summary } from '../../sink/index.ts'
 import { clock, RESOLVED } from '../../sink/message.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import { cronJob, job } from './batch.ts'
 import { changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
 import { definition, namespace, node } from './cluster-kinds.ts'
@@ -135,7 +136,7 @@ function summarizeResolved(input: SummaryInput, resolved: Resolved, now: Summary
   const { since, why } = resolved
   const { kind, namespace = '', name } = now.about
   const target = { apiVersion: text(input.event, 'apiVersion'), kind, namespace, name }
-  const subject = `${kind} ${namespace && `${namespace}/`}${name}`
+  const subject = objectTitle(target)
   const began = text(resolved, 'title') || (why === 'quiet' ? now.title : `${subject}: ${rule}`)
   const fields = [...now.fields.filter(({ title }) => LASTING.includes(title)), field('Began', clock(since))]
   return finish(

@@ -1,6 +1,7 @@
 import type { FieldChange } from '../../model/event.ts'
+import { counted } from '../../text/quantities.ts'
 import { arrow, changedBelow, conditionOf, isKnown } from './changes.ts'
-import { because, counted, listed } from './phrasing.ts'
+import { because, listed } from './phrasing.ts'
 import {
   at,
   type Draft,

@@ -2,6 +2,7 @@ import type { FieldChange } from '../../model/event.ts'
 import { type Field, printable, type Summary } from '../../sink/index.ts'
 import { clock } from '../../sink/message.ts'
 import { spanText } from '../../sink/template/formats.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import type { Draft, SummaryInput } from './summarizer.ts'
 
 /** 1st, 2nd, 3rd, 4th, 11th. */
@@ -14,11 +15,6 @@ export function ordinal(count: number): string {
 /** In kubectl's format: `3m12s`, `12m`, `2d4h`. */
 export function duration(ms: number): string {
   return spanText(Math.round(ms / 1_000))
-}
-
-/** `1 try`, `6 tries`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`
 }
 
 /** The first of them, and how many more there are: `a, b and 3 more`. */
@@ -98,7 +94,7 @@ export function finish(
   command: string,
 ): Summary {
   const { kind, namespace = '', name } = about
-  const subject = oneLine(`${kind} ${namespace && `${namespace}/`}${name}`, MAX.subject)
+  const subject = oneLine(objectTitle(about), MAX.subject)
   return {
     severity: draft.severity,
     title: oneLine(draft.title ?? `${subject}${draft.phrase}`, MAX.title),

@@ -1,8 +1,8 @@
 import type { Field } from '../../sink/index.ts'
+import { counted } from '../../text/quantities.ts'
 import { changeAt, conditionOf, flipOf, isKnown } from './changes.ts'
 import {
   because,
-  counted,
   kubectl,
   listed,
   ordinal,

@@ -1,5 +1,6 @@
 import type { FieldChange } from '../../model/event.ts'
 import type { Field } from '../../sink/index.ts'
+import { counted } from '../../text/quantities.ts'
 import {
   changeAt,
   changesListed,
@@ -10,7 +11,7 @@ import {
   isGone,
   isKnown,
 } from './changes.ts'
-import { because, counted, describe, listed, rolloutStatus, targetOf } from './phrasing.ts'
+import { because, describe, listed, rolloutStatus, targetOf } from './phrasing.ts'
 import {
   at,
   type Draft,

@@ -1,4 +1,4 @@
-import type { Acknowledgement } from '../../model/incident.ts'
+import type { Acknowledgement } from '../../model/control.ts'
 import type { LimitTransaction } from './limit-transaction.ts'
 import type { RulePlan } from './rule-plan.ts'
 

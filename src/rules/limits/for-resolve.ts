@@ -1,6 +1,6 @@
+import type { Silence } from '../../model/control.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import type { LimitedMatch, LimitName } from '../../model/limit.ts'
-import type { Silence } from '../../model/silence.ts'
 import { acknowledgedBy, escalatedAcknowledgement } from './acknowledged.ts'
 import { emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'

@@ -1,3 +1,4 @@
+import { describeSilence, type Silence, type Silences } from '../../model/control.ts'
 import type { Delivery, Digest, Resolved } from '../../model/delivery.ts'
 import {
   type LimitName,
@@ -8,7 +9,6 @@ import {
   type RuleCounts,
   type Suppression,
 } from '../../model/limit.ts'
-import { describeSilence, type Silence, type Silences } from '../../model/silence.ts'
 import type { Emission } from './emission.ts'
 import { type LimitKind, readState, type State, type StateOf, type SuppressedBefore } from './states.ts'
 

@@ -1,3 +1,4 @@
+import type { Silences } from '../../model/control.ts'
 import {
   type Limited,
   type LimitKeys,
@@ -9,7 +10,6 @@ import {
   type RuleCounts,
   sumOfCounts,
 } from '../../model/limit.ts'
-import type { Silences } from '../../model/silence.ts'
 import type { Scope } from './limit-transaction.ts'
 
 const SCOPES: readonly Scope[] = ['shared', 'own']

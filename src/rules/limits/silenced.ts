@@ -1,5 +1,5 @@
+import type { Silence, SilencedEvent, Silences } from '../../model/control.ts'
 import type { Suppression } from '../../model/limit.ts'
-import type { Silence, SilencedEvent, Silences } from '../../model/silence.ts'
 import { silencedEvent } from '../silences/silence-match.ts'
 import { silencedUntil } from '../silences/silences.ts'
 import type { LimitTransaction } from './limit-transaction.ts'

@@ -1,6 +1,6 @@
+import type { Acknowledgement } from '../../model/control.ts'
 import type { DigestItem, Resolved } from '../../model/delivery.ts'
 import type { EventHeader } from '../../model/event.ts'
-import type { Acknowledgement } from '../../model/incident.ts'
 
 /**
  * The fields of every stored state. They never change, so that the waiting events of another version's state can be counted. `limit`

@@ -1,5 +1,5 @@
-import { MAX_ACTOR } from '../../model/actor.ts'
-import type { SilenceMatch } from '../../model/silence.ts'
+import type { SilenceMatch } from '../../model/control.ts'
+import { MAX_ACTOR } from '../../model/control.ts'
 import { nearest } from '../../text/closest-match.ts'
 import { type Compiled, compiled, type Fault } from '../fault.ts'
 import { compilePatterns, exactTexts, type Patterns } from '../pattern.ts'

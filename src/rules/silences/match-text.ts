@@ -1,4 +1,4 @@
-import type { SilenceMatch } from '../../model/silence.ts'
+import type { SilenceMatch } from '../../model/control.ts'
 import { type Compiled, compiled, faulty } from '../fault.ts'
 import { SILENCE_KEYS } from './silence-match.ts'
 

@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import type { SilencedEvent, SilenceMatch } from '../../model/control.ts'
 import type { ClusterEvent, EventHeader } from '../../model/event.ts'
-import type { SilencedEvent, SilenceMatch } from '../../model/silence.ts'
 import { nearest } from '../../text/closest-match.ts'
 import type { Condition } from '../condition.ts'
 import { type Compiled, compiled, type Fault, under } from '../fault.ts'

@@ -1,4 +1,4 @@
-import type { Silence, SilencedEvent, Silences } from '../../model/silence.ts'
+import type { Silence, SilencedEvent, Silences } from '../../model/control.ts'
 import { compileSilence, type SilenceTest } from './silence-match.ts'
 
 /** Returns the compiled silences; undefined without any. Those that this version cannot compile are passed to `onFault` and left out. */

@@ -41,12 +41,8 @@ export interface Engine {
     nodes: Node[],
     view: object,
     sheet: (charge: (cost: number) => void) => Output,
-    options: RenderOptions,
+    setting: Setting,
   ): void
-}
-
-export interface RenderOptions extends Setting {
-  strict: boolean
 }
 
 let engine: Engine | undefined
@@ -158,12 +154,12 @@ function createEngine(library: LiquidLibrary): Engine {
   return {
     library,
     liquid: engine,
-    render(nodes, view, sheet, { strict, ...setting }) {
+    render(nodes, view, sheet, setting) {
       const budget = new Budget()
       const context = new Scope(
         view,
         engine.options,
-        { sync: true, strictVariables: strict },
+        { sync: true },
         { liquid: engine, memoryLimit: budget as never },
       )
       context.setRegister(SETTING, setting)

@@ -1,6 +1,7 @@
 import type { Subject } from '../message.ts'
 import { Budget, STEP } from './budget.ts'
-import type { Output, RenderOptions } from './engine.ts'
+import type { Output } from './engine.ts'
+import type { Setting } from './filters.ts'
 import { textOf } from './formats.ts'
 import { NAMES, type View, viewOf } from './view.ts'
 
@@ -58,15 +59,12 @@ function sharedViewOf(subject: Subject): View {
   return latest.view
 }
 
-/**
- * Renders as the engine does, in a tenth of its time. Returns undefined where the engine must: for maps and lists, for errors, and for
- * what is missing if `strict`.
- */
+/** Renders as the engine does, in a tenth of its time. Returns undefined where the engine must: for maps and lists, and for errors. */
 export function renderPlainly<S extends Output>(
   { pieces, typed }: PlainTemplate,
   subject: Subject,
   sheet: (charge: (cost: number) => void) => S,
-  { markup, strict }: RenderOptions,
+  { markup }: Setting,
 ): S | undefined {
   try {
     const budget = new Budget()
@@ -79,7 +77,7 @@ export function renderPlainly<S extends Output>(
         continue
       }
       const value = valueAt(sharedViewOf(subject), piece)
-      if (value === NEEDS_ENGINE || (strict && value === undefined)) return undefined
+      if (value === NEEDS_ENGINE) return undefined
       if (typed && !Array.isArray(value)) {
         written.write(value)
         continue

@@ -2,8 +2,9 @@ import type { LiquidError, Template as Node } from 'liquidjs'
 import type { Subject } from '../message.ts'
 import { TooMuchWork } from './budget.ts'
 import { checkSource } from './check.ts'
-import { type Engine, MAX_SOURCE, type Output, type RenderOptions, theEngine } from './engine.ts'
+import { type Engine, MAX_SOURCE, type Output, theEngine } from './engine.ts'
 import { TemplateFault, type TemplateProblem, tooLong } from './fault.ts'
+import type { Setting } from './filters.ts'
 import { type PlainTemplate, plainTemplateOf, renderPlainly } from './plain-values.ts'
 import { viewOf } from './view.ts'
 
@@ -17,11 +18,7 @@ export interface Program {
   /** It is `{{ object | as_is }}`. */
   readonly isWholeObject: boolean
   /** Throws a TemplateFault. */
-  run<S extends Output>(
-    subject: Subject,
-    sheet: (charge: (cost: number) => void) => S,
-    options: RenderOptions,
-  ): S
+  run<S extends Output>(subject: Subject, sheet: (charge: (cost: number) => void) => S, setting: Setting): S
 }
 
 type Compiled = { ok: true; program: Program } | { ok: false; problems: readonly TemplateProblem[] }
@@ -72,13 +69,13 @@ function programOf(engine: Engine, source: string, { nodes, typed, plain }: Pars
     run<S extends Output>(
       subject: Subject,
       sheet: (charge: (cost: number) => void) => S,
-      options: RenderOptions,
+      setting: Setting,
     ): S {
-      const direct = plain && renderPlainly(plain, subject, sheet, options)
+      const direct = plain && renderPlainly(plain, subject, sheet, setting)
       if (direct) return direct
       let written: S | undefined
       try {
-        engine.render(nodes, viewOf(subject), (charge) => (written = sheet(charge)), options)
+        engine.render(nodes, viewOf(subject), (charge) => (written = sheet(charge)), setting)
       } catch (error) {
         const problem = problemOf(engine, source, error)
         const where = placeIn(source, problem.offset)
@@ -118,7 +115,5 @@ function sentenceOf(error: Error): string {
   if (error instanceof TooMuchWork || message.includes('limit exceeded'))
     return 'the template does more than a message may take'
   if (name === 'RangeError') return 'the template, or what it shows, is nested too deeply or too long'
-  const missing = /^undefined variable: (.*?)(, line:\d+, col:\d+)?$/.exec(message)?.[1]
-  if (missing !== undefined) return `the object has no ${missing}`
   return message.replace(/, line:\d+, col:\d+$/, '')
 }

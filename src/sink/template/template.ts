@@ -16,8 +16,6 @@ export interface Template {
 
 /** `escape` writes values in the markup of their context; `| raw` leaves them as they are. */
 export interface TemplateOptions extends Markup {
-  /** The result of a missing field: empty, or a failed rendering. Default: `empty`. */
-  onMissing?: 'empty' | 'error'
   /** For the filter `age`. */
   clock?: { now(): number }
 }
@@ -31,8 +29,8 @@ export function compileTemplate(source: string, options: TemplateOptions = {}): 
   const compiled = compileProgram(source)
   if (!compiled.ok) return compiled
   const { program } = compiled
-  const { onMissing, clock = Date } = options
-  const setting = { markup: options, strict: onMissing === 'error', now: () => clock.now() }
+  const { clock = Date } = options
+  const setting = { markup: options, now: () => clock.now() }
   return {
     ok: true,
     template: {
@@ -82,8 +80,8 @@ const MAX_DEPTH = 100
 export function compileTree(data: unknown, options: TemplateOptions = {}): CompiledTree {
   const problems: TreeProblem[] = []
   let constant = true
-  const { onMissing, clock = Date } = options
-  const setting = { markup: options, strict: onMissing === 'error', now: () => clock.now() }
+  const { clock = Date } = options
+  const setting = { markup: options, now: () => clock.now() }
 
   function compile(value: unknown, path: readonly PropertyKey[]): Build {
     if (path.length > MAX_DEPTH) return refuse('is nested too deeply', path)

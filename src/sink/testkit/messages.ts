@@ -1,6 +1,7 @@
 import type { ContainerLog } from '../../model/container-log.ts'
 import type { Digest, DigestItem, Resolved, TraceContext } from '../../model/delivery.ts'
 import type { EventHeader, FieldChange, KubeEvent } from '../../model/event.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import {
   additionalFields,
   type Content,
@@ -144,7 +145,7 @@ function headerOf(parts: MessageParts): EventHeader {
 function summarize({ id, kind, namespace, name, event, changes = [] }: EventHeader): Summary {
   return {
     severity: event?.type === 'Warning' ? 'warning' : 'info',
-    title: `${kind} ${namespace ? `${namespace}/` : ''}${name} changed`,
+    title: `${objectTitle({ kind, namespace, name })} changed`,
     text: `delivery ${id}`,
     about: { kind, name, ...(namespace !== undefined && { namespace }) },
     fields: [{ title: 'Reason', value: event?.reason || 'a test' }],

@@ -10,18 +10,18 @@ import type { Keys } from '../keys.ts'
 import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { scanStep } from '../redis/scan.ts'
 import { evalScript } from '../redis/script.ts'
-import type { CommitLine } from './commit-connection.ts'
+import type { CommitConnection } from './commit-connection.ts'
 import { decodeIndexEntry } from './index-entries.ts'
 import { readCheckpoint } from './stored-json.ts'
 
 interface Adopter {
-  line: CommitLine
+  commitConnection: CommitConnection
   keys: Keys
   clock: { now(): number }
   /** The source that takes over, and its checkpoint: while it is this one, the session owns it. */
   key: string
   checkpoint: string
-  keepsOld: boolean
+  keepsPrevious: boolean
 }
 
 /** What a source selects, as it is stored. */
@@ -61,7 +61,10 @@ export async function adoptSource(
   const index = adopter.keys.index(former.key)
   for (let cursor: string | undefined; cursor !== '0'; ) {
     const from: string = cursor ?? '0'
-    const { next, pairs } = await adopter.line.run((redis) => scanStep(redis, index, from), signal)
+    const { next, pairs } = await adopter.commitConnection.run(
+      (redis) => scanStep(redis, index, from),
+      signal,
+    )
     const mine = pairs.filter(([uid, entry]) => claims({ uid, ...decodeIndexEntry(entry) }))
     await move(mine.map(([uid]) => ({ uid, fields: states.get(uid) ?? [] })))
     for (const [uid] of pairs) states.delete(uid)
@@ -81,13 +84,13 @@ const BATCH = 200
 
 /** Replaces the checkpoint of the former source and returns the new one; undefined when nothing is stored of the source. */
 async function retire(
-  { line, keys, clock }: Adopter,
+  { commitConnection, keys, clock }: Adopter,
   former: Source,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const name = keys.checkpoint(former.key)
   for (;;) {
-    const text = await line.run((redis) => redis.get(name), signal)
+    const text = await commitConnection.run((redis) => redis.get(name), signal)
     const before = readCheckpoint(text)
     if (text === null || !before) return undefined
     // No process works on it, and several may adopt from it at the same time.
@@ -102,7 +105,7 @@ async function retire(
       adopting: watchedBefore(former, before),
     }
     const retired = JSON.stringify(next)
-    const done = await line.run(
+    const done = await commitConnection.run(
       (redis) => evalScript(redis, RETIRE, [keys.schema, name], [LAYOUT, text, retired]),
       signal,
     )
@@ -113,14 +116,14 @@ async function retire(
 
 /** Returns the fields of limit states by the uid of their object; few, because only objects with open incidents have them. */
 async function statesOf(
-  { line, keys }: Adopter,
+  { commitConnection, keys }: Adopter,
   former: Source,
   signal: AbortSignal,
 ): Promise<Map<string, string[]>> {
   const states = new Map<string, string[]>()
   for (let cursor: string | undefined; cursor !== '0'; ) {
     const from: string = cursor ?? '0'
-    const { next, pairs } = await line.run(
+    const { next, pairs } = await commitConnection.run(
       (redis) => scanStep(redis, keys.ownLimits(former.key), from),
       signal,
     )
@@ -134,7 +137,7 @@ async function statesOf(
 }
 
 async function moveBatch(
-  { line, keys, key, checkpoint, keepsOld }: Adopter,
+  { commitConnection, keys, key, checkpoint, keepsPrevious }: Adopter,
   former: Source,
   retired: string,
   moved: readonly Moved[],
@@ -149,12 +152,15 @@ async function moveBatch(
     keys.watchLedger(source),
   ]
   const names = [keys.schema, keys.sources, ...of(key), ...of(former.key)]
-  const fixed = [LAYOUT, checkpoint, retired, keepsOld ? 1 : 0, former.key, keys.ruleLedger('')]
+  const fixed = [LAYOUT, checkpoint, retired, keepsPrevious ? 1 : 0, former.key, keys.ruleLedger('')]
   // The last batch, which may be empty, deletes the source when nothing is left of it.
   for (let start = 0; start <= moved.length; start += BATCH) {
     const some = moved.slice(start, start + BATCH)
     const args = some.flatMap(({ uid, fields }) => [uid, fields.length, ...fields])
-    const done = await line.run((redis) => evalScript(redis, MOVE, names, [...fixed, ...args]), signal)
+    const done = await commitConnection.run(
+      (redis) => evalScript(redis, MOVE, names, [...fixed, ...args]),
+      signal,
+    )
     if (typeof done === 'string' && done !== 'fenced') throw new LayoutChangedError(done)
     if (done === 'fenced') throw new FencedError(`another process works on ${key} or ${former.key}`)
   }

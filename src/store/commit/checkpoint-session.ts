@@ -12,7 +12,7 @@ import { adoptSource, selectionOf, watchedBefore } from './adopt-source.ts'
 import {
   type CommitPlan,
   FORGET,
-  FORGET_OLD,
+  FORGET_PREVIOUS,
   NOTHING,
   planDeselection,
   planExpiry,
@@ -38,17 +38,17 @@ export class CheckpointSession extends IndexSession {
   readonly #times = new RuleTimes()
 
   constructor(parts: StoreParts, source: Source) {
-    const { keys, old } = parts
+    const { keys, previous } = parts
     const { key, resource } = source
     const holder = randomBytes(6).toString('hex')
     super(parts, source, {
       index: keys.index(key),
       // Only of this session: a session that was fenced must not change another session's comparison.
-      unseen: `${keys.unseen(key)}:${holder}`,
-      old: keys.old(key),
+      unlisted: `${keys.unseen(key)}:${holder}`,
+      previous: keys.old(key),
       limits: keys.ownLimits(key),
       timers: keys.ownLimitTimers(key),
-      keep: old?.keeps(resource) ? (object) => old.jsonOf(resource, object) : undefined,
+      previousJson: previous?.stores(resource) ? (object) => previous.jsonOf(resource, object) : undefined,
     })
     this.#parts = parts
     this.#holder = holder
@@ -65,18 +65,18 @@ export class CheckpointSession extends IndexSession {
 
   /** Reads the checkpoint and takes ownership: older sessions are fenced from here on. */
   async take(signal: AbortSignal, permit = () => {}): Promise<void> {
-    const { line, keys } = this.#parts
+    const { commitConnection, keys } = this.#parts
     for (;;) {
       permit()
-      this.#stored = await line.run((redis) => redis.get(this.#checkpointKey), signal)
+      this.#stored = await commitConnection.run((redis) => redis.get(this.#checkpointKey), signal)
       if (this.#stored === null) return
       const checkpoint = readCheckpoint(this.#stored)
       if (!checkpoint) throw new UnreadableCheckpointError(this.#checkpointKey)
       try {
-        await this.transact({}, this.keepsPrevious ? NOTHING : FORGET_OLD, signal, true)
+        await this.transact({}, this.keepsPrevious ? NOTHING : FORGET_PREVIOUS, signal, true)
         // Deletes the names that an interrupted list of the former session had not found.
         const left = `${keys.unseen(this.source.key)}:${checkpoint.holder}`
-        return void (await line.run((redis) => redis.unlink(left), signal))
+        return void (await commitConnection.run((redis) => redis.unlink(left), signal))
       } catch (error) {
         if (!(error instanceof FencedError)) throw error // the older session has just committed: try again
       }
@@ -84,9 +84,11 @@ export class CheckpointSession extends IndexSession {
   }
 
   async adopt(former: FormerSource, signal: AbortSignal): Promise<void> {
-    const { line, keys, clock } = this.#parts
+    const { commitConnection, keys, clock } = this.#parts
     const { source } = former
-    const at = readCheckpoint(await line.run((redis) => redis.get(keys.checkpoint(source.key)), signal))
+    const at = readCheckpoint(
+      await commitConnection.run((redis) => redis.get(keys.checkpoint(source.key)), signal),
+    )
     if (!at) return
     await this.describe(signal)
     // Before anything moves: after a crash the list needs the former selection.
@@ -95,7 +97,14 @@ export class CheckpointSession extends IndexSession {
     const move = { phase: 'seeding', resourceVersion: '', adopting } as const
     await this.transact(move, before === undefined ? FORGET : NOTHING, signal)
     const checkpoint = this.#stored ?? ''
-    const adopter = { line, keys, clock, key: this.source.key, checkpoint, keepsOld: this.keepsPrevious }
+    const adopter = {
+      commitConnection,
+      keys,
+      clock,
+      key: this.source.key,
+      checkpoint,
+      keepsPrevious: this.keepsPrevious,
+    }
     await adoptSource(adopter, former, signal)
     await this.transact({}, NOTHING, signal, true)
   }
@@ -105,11 +114,11 @@ export class CheckpointSession extends IndexSession {
   }
 
   async forgetLimits(signal: AbortSignal): Promise<void> {
-    const { line, clock } = this.#parts
+    const { commitConnection, clock } = this.#parts
     for (;;) {
       const most = this.keepsPrevious ? FEW_FORGOTTEN : MOST_FORGOTTEN
       const read = (redis: Redis) => redis.hrandfield(this.keys.limits, most) as Promise<string[]>
-      const some = await line.run(read, signal)
+      const some = await commitConnection.run(read, signal)
       if (some.length === 0) return
       const uids = [...new Set(some.map((field) => field.slice(0, field.indexOf(':'))))]
       await this.transact({}, planDeselection(this.keys, uids, clock.now()), signal)
@@ -121,17 +130,17 @@ export class CheckpointSession extends IndexSession {
     const { title, resource, initial, clusterUid, spelling, custom } = this.source
     const selection = selectionOf(this.source)
     const text = JSON.stringify({ title, resource, ...selection, initial, clusterUid, spelling, custom })
-    const { line, keys } = this.#parts
-    await line.run((redis) => redis.hset(keys.sources, this.source.key, text), signal)
+    const { commitConnection, keys } = this.#parts
+    await commitConnection.run((redis) => redis.hset(keys.sources, this.source.key, text), signal)
   }
 
   protected async copyNames(signal: AbortSignal): Promise<void> {
     const keys = { ...this.keys, checkpoint: this.#checkpointKey }
-    await copyNames(this.#parts.line, keys, this.#stored ?? '', signal)
+    await copyNames(this.#parts.commitConnection, keys, this.#stored ?? '', signal)
   }
 
   protected someUnlisted(most: number, signal: AbortSignal): Promise<Unlisted | undefined> {
-    return someUnlisted(this.#parts.line, this.keys.unseen, most, signal)
+    return someUnlisted(this.#parts.commitConnection, this.keys.unlisted, most, signal)
   }
 
   protected async transact(

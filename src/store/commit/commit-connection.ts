@@ -4,7 +4,7 @@ import type { Logger } from '../../observe/log.ts'
 import { describeFault, ForeignKeyError, isOutOfMemory, isTransient, rootOf } from '../redis/redis-fault.ts'
 
 /** The connection for commits, which run one at a time, because WATCH is a state of the connection. */
-export interface CommitLine {
+export interface CommitConnection {
   /** Runs idempotent work, and retries it while Redis is unavailable. */
   run<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Like `run`, for a commit: also waits while Redis is nearly full. */
@@ -13,7 +13,7 @@ export interface CommitLine {
   trouble(): string | undefined
 }
 
-interface CommitLineParts {
+interface CommitConnectionParts {
   redis: Redis
   /** Resolves when Redis has memory for more. */
   room(signal: AbortSignal): Promise<void>
@@ -24,7 +24,12 @@ interface CommitLineParts {
 const FIRST_PAUSE_MS = 50
 const MAX_PAUSE_MS = 1_000
 
-export function createCommitLine({ redis, room, onOutOfMemory, log }: CommitLineParts): CommitLine {
+export function createCommitConnection({
+  redis,
+  room,
+  onOutOfMemory,
+  log,
+}: CommitConnectionParts): CommitConnection {
   let tail: Promise<unknown> = Promise.resolve()
   let trouble: string | undefined
   /** Work that waits because another program wrote one of its keys, with the error. */

@@ -2,7 +2,7 @@ import type { ChainableCommander } from 'ioredis'
 import type { Change, Comparison, KnownObject, ScannedObject, Transition } from '../../model/change.ts'
 import { deletionOf, deselectionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
 import { decodeIndexEntry, encodeIndexEntry, type KnownEntries, nameOf } from './index-entries.ts'
-import { type Keep, PreviousObjects } from './previous-objects.ts'
+import { type PreviousJson, PreviousObjects } from './previous-objects.ts'
 import { COMPLETE, RelistDiffLostError } from './relist-diff.ts'
 
 /** The commands that read for a plan. */
@@ -33,10 +33,10 @@ export const NOTHING = withoutReads({})
 export const FORGET = withoutReads({ forget: 'all' })
 
 /** Deletes the previous objects. */
-export const FORGET_OLD = withoutReads({ forget: 'old' })
+export const FORGET_PREVIOUS = withoutReads({ forget: 'previous' })
 
 /** Deletes the names that a list has not listed; in a commit, because a late DEL alone could delete the names of the next list. */
-export const FORGET_UNLISTED = withoutReads({ forget: 'unseen' })
+export const FORGET_UNLISTED = withoutReads({ forget: 'unlisted' })
 
 /** Evaluates own limit states that are due. */
 export function planExpiry({ timers }: SourceKeys, nowMs: number): CommitPlan {
@@ -83,7 +83,7 @@ export function planWatch(keys: SourceKeys, changes: readonly Change[], known: K
       return undefined
     }),
     assume() {
-      const entries = keys.keep ? undefined : known.assume(changes)
+      const entries = keys.previousJson ? undefined : known.assume(changes)
       return entries && { replies: [uids.map((uid) => entries.get(uid))], entries }
     },
   }
@@ -100,21 +100,21 @@ export function planList(
   const names = page.map((change) => nameOf(change.object))
   return {
     read(reads) {
-      reads.hmget(keys.unseen, COMPLETE, ...names)
+      reads.hmget(keys.unlisted, COMPLETE, ...names)
       readKnown(reads, keys, uids)
     },
-    async compute([unseen, entries, old], read) {
-      const [complete, ...holders] = unseen as (string | null)[]
+    async compute([unlisted, entries, previous], read) {
+      const [complete, ...holders] = unlisted as (string | null)[]
       if (complete === null) throw new RelistDiffLostError()
       const index = new IndexTransaction(keys)
-      index.read(uids, entries, old)
+      index.read(uids, entries, previous)
       const replaced = replacedBy(uids, holders)
       await index.readMore(read, [...replaced.values()])
       for (const [i, change] of page.entries()) {
         index.remove(replaced.get(i), change.observedAtMs)
         index.meet(change, comparison, replaced.has(i) || isNew(change.object))
       }
-      return { ...index.plan(), unseenDelete: names }
+      return { ...index.plan(), unlistedDelete: names }
     },
   }
 }
@@ -132,7 +132,7 @@ export function planDeletions(
       if (entry && !isSelected({ uid, ...entry })) index.deselect(uid, nowMs)
       else index.remove(uid, nowMs)
     }
-    return { unseenDelete: [...names] }
+    return { unlistedDelete: [...names] }
   })
 }
 
@@ -146,9 +146,9 @@ function planChanges(
     read(reads) {
       if (uids.length > 0) readKnown(reads, keys, uids)
     },
-    compute([entries, old]) {
+    compute([entries, previous]) {
       const index = new IndexTransaction(keys)
-      index.read(uids, entries, old)
+      index.read(uids, entries, previous)
       const more = change(index)
       return { ...index.plan(), ...more }
     },
@@ -169,9 +169,9 @@ function replacedBy(uids: readonly string[], holders: readonly (string | null)[]
 /** A source's keys in Redis, and how its previous objects are stored, if they are. */
 export interface SourceKeys {
   index: string
-  unseen: string
-  old: string
-  keep: Keep | undefined
+  unlisted: string
+  previous: string
+  previousJson: PreviousJson | undefined
   /** The limit states of its own objects, and their due times. */
   limits: string
   timers: string
@@ -183,12 +183,12 @@ export interface Plan {
   /** uid, entry, uid, entry, … */
   indexSet: string[]
   indexDelete: string[]
-  unseenDelete: string[]
+  unlistedDelete: string[]
   /** uid, packed object, uid, packed object, … */
-  oldSet: (string | Buffer)[]
-  oldDelete: string[]
+  previousSet: (string | Buffer)[]
+  previousDelete: string[]
   /** Delete first: the whole index with the previous objects; only these; or the names that a list has not listed. */
-  forget?: 'all' | 'old' | 'unseen'
+  forget?: 'all' | 'previous' | 'unlisted'
   /** Own limit states: those that are due, and those that are no longer used. */
   due?: string[]
   gone?: string[]
@@ -197,44 +197,55 @@ export interface Plan {
 }
 
 export function emptyPlan(): Plan {
-  return { transitions: [], indexSet: [], indexDelete: [], unseenDelete: [], oldSet: [], oldDelete: [] }
+  return {
+    transitions: [],
+    indexSet: [],
+    indexDelete: [],
+    unlistedDelete: [],
+    previousSet: [],
+    previousDelete: [],
+  }
 }
 
 /** Queues the reads of index and previous objects; their replies are the last ones of a plan. */
-function readKnown(reads: Reads, { index, old, keep }: SourceKeys, uids: readonly string[]): void {
+function readKnown(
+  reads: Reads,
+  { index, previous, previousJson }: SourceKeys,
+  uids: readonly string[],
+): void {
   reads.hmget(index, ...uids)
-  if (keep) reads.hmgetBuffer(old, ...uids)
+  if (previousJson) reads.hmgetBuffer(previous, ...uids)
 }
 
 /** Index and previous objects after the transitions so far. */
 class IndexTransaction {
   readonly #keys: SourceKeys
   readonly #entries = new Map<string, IndexEntry | undefined>()
-  readonly #kept: PreviousObjects | undefined
+  readonly #previous: PreviousObjects | undefined
   readonly #touched = new Set<string>()
   readonly #transitions: Transition[] = []
   readonly #left: Transition[] = []
 
   constructor(keys: SourceKeys) {
     this.#keys = keys
-    this.#kept = keys.keep && new PreviousObjects(keys.keep)
+    this.#previous = keys.previousJson && new PreviousObjects(keys.previousJson)
   }
 
   /** Takes the replies that `readKnown` asked for. */
-  read(uids: readonly string[], entries: unknown, old: unknown): void {
+  read(uids: readonly string[], entries: unknown, previous: unknown): void {
     for (const [i, uid] of uids.entries()) {
       const entry = (entries as (string | null)[])[i]
       this.#entries.set(uid, entry ? decodeIndexEntry(entry) : undefined)
     }
-    if (old) this.#kept?.read(uids, old as (Buffer | null)[])
+    if (previous) this.#previous?.read(uids, previous as (Buffer | null)[])
   }
 
   /** Reads more entries of the index. */
   async readMore(read: Read, uids: readonly string[]): Promise<void> {
     const more = uids.filter((uid) => !this.#entries.has(uid))
     if (more.length === 0) return
-    const [entries, old] = await read((reads) => readKnown(reads, this.#keys, more))
-    this.read(more, entries, old)
+    const [entries, previous] = await read((reads) => readKnown(reads, this.#keys, more))
+    this.read(more, entries, previous)
   }
 
   get(uid: string): IndexEntry | undefined {
@@ -247,8 +258,8 @@ class IndexTransaction {
     this.#transitions.push(this.#withOld(transition))
     this.#touched.add(uid)
     this.#entries.set(uid, type === 'DELETED' ? undefined : transition)
-    if (type === 'DELETED') this.#kept?.delete(uid)
-    else if (object) this.#kept?.put(object)
+    if (type === 'DELETED') this.#previous?.delete(uid)
+    else if (object) this.#previous?.put(object)
   }
 
   /**
@@ -263,23 +274,23 @@ class IndexTransaction {
     if (transition) this.apply(transition)
     else if (
       known?.resourceVersion === object.resourceVersion &&
-      !this.#kept?.at(object.uid, object.resourceVersion)
+      !this.#previous?.at(object.uid, object.resourceVersion)
     )
-      this.#kept?.put(object)
+      this.#previous?.put(object)
   }
 
   /** Indexes an object without emitting it. */
   note(object: ScannedObject): void {
     this.#touched.add(object.uid)
     this.#entries.set(object.uid, object)
-    this.#kept?.put(object)
+    this.#previous?.put(object)
   }
 
   /** Removes an object from the index without emitting it. */
   forget(uid: string): void {
     this.#touched.add(uid)
     this.#entries.set(uid, undefined)
-    this.#kept?.delete(uid)
+    this.#previous?.delete(uid)
   }
 
   /** Removes an object that is no longer selected from the index. */
@@ -303,7 +314,7 @@ class IndexTransaction {
   }
 
   plan(): Plan {
-    const plan: Plan = { ...emptyPlan(), transitions: this.#transitions, ...this.#kept?.plan() }
+    const plan: Plan = { ...emptyPlan(), transitions: this.#transitions, ...this.#previous?.plan() }
     if (this.#left.length > 0) plan.deselected = this.#left
     for (const uid of this.#touched) {
       const entry = this.#entries.get(uid)
@@ -317,8 +328,8 @@ class IndexTransaction {
   #withOld(transition: Transition): Transition {
     const { uid, type, object } = transition
     const known = this.#entries.get(uid)
-    if (!this.#kept || !known || (type === 'DELETED' && object)) return transition
-    const old = this.#kept.at(uid, known.resourceVersion)
+    if (!this.#previous || !known || (type === 'DELETED' && object)) return transition
+    const old = this.#previous.at(uid, known.resourceVersion)
     return old ? { ...transition, old } : transition
   }
 }

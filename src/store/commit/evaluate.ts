@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Evaluation, Evaluator, PendingLimits, Source } from '../../model/change.ts'
 import type { Delivery } from '../../model/delivery.ts'
 import type { LimitKeys, LimitOutcome, RuleCounts, Suppression } from '../../model/limit.ts'
+import { type PackedLanes, packLanes } from '../entry.ts'
 import type { Keys } from '../keys.ts'
 import {
   gone,
@@ -13,7 +14,6 @@ import {
 } from '../limits/limit-states.ts'
 import { joinRules } from '../limits/rule-counts.ts'
 import type { Plan } from './commit-plan.ts'
-import { type PackedLanes, packLanes } from './write-commit.ts'
 
 /** The evaluation with the result of its limits: everything that one transaction writes. */
 export interface Evaluated {

@@ -1,5 +1,8 @@
-import type { Change } from '../../model/change.ts'
+import type { Redis } from 'ioredis'
+import type { Change, IndexReader } from '../../model/change.ts'
 import type { IndexEntry } from '../../model/transition.ts'
+import type { Keys } from '../keys.ts'
+import { scanHash } from '../redis/scan.ts'
 import type { Plan } from './commit-plan.ts'
 
 /**
@@ -63,5 +66,24 @@ export class KnownEntries {
       if (this.#entries.size <= MOST_KNOWN) break
       this.#entries.delete(uid)
     }
+  }
+}
+
+/** Returns the index of a source, for reads. */
+export function indexReader(redis: Redis, keys: Keys, source: string): IndexReader {
+  const key = keys.index(source)
+  return {
+    async versions(uids) {
+      if (uids.length === 0) return []
+      const entries = await redis.hmget(key, ...uids)
+      return entries.map((it) => (it === null ? undefined : decodeIndexEntry(it).resourceVersion))
+    },
+    async *all() {
+      for await (const page of scanHash(redis, key))
+        yield page.map(([uid, text]) => {
+          const entry = decodeIndexEntry(text)
+          return { uid, name: nameOf(entry), resourceVersion: entry.resourceVersion }
+        })
+    },
   }
 }

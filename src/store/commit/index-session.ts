@@ -68,7 +68,7 @@ export abstract class IndexSession implements SourceSession {
   abstract forgetLimits(signal: AbortSignal): Promise<void>
 
   get keepsPrevious(): boolean {
-    return this.keys.keep !== undefined
+    return this.keys.previousJson !== undefined
   }
 
   get #isAdopting(): boolean {

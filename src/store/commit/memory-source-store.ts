@@ -4,12 +4,12 @@ import type { CommitPlan, Reads } from './commit-plan.ts'
 import { decodeIndexEntry, nameOf } from './index-entries.ts'
 import { IndexSession, type Unlisted } from './index-session.ts'
 import { COMPLETE } from './relist-diff.ts'
-import type { OldObjects } from './transact.ts'
+import type { PreviousStorage } from './transact.ts'
 
 interface MemoryStoreParts {
   /** Called with the changes of each commit, in the order of each source; the source continues when it resolves. */
   onTransitions(source: Source, transitions: readonly Transition[]): void | Promise<void>
-  old: OldObjects
+  previous: PreviousStorage
   enrich?: AwaitMetadata
   clock: { now(): number }
 }
@@ -48,18 +48,20 @@ class MemorySession extends IndexSession {
   readonly dueMs = undefined
   readonly #onTransitions: MemoryStoreParts['onTransitions']
   readonly #index = new Map<string, string>()
-  readonly #old = new Map<string, Buffer>()
+  readonly #previous = new Map<string, Buffer>()
   readonly #unlisted = new Map<string, string>()
 
   constructor(parts: MemoryStoreParts, source: Source) {
-    const { old } = parts
+    const { previous } = parts
     super(parts, source, {
       index: 'index',
-      unseen: 'unseen',
-      old: 'old',
+      unlisted: 'unlisted',
+      previous: 'previous',
       limits: 'limits',
       timers: 'timers',
-      keep: old.keeps(source.resource) ? (object) => old.jsonOf(source.resource, object) : undefined,
+      previousJson: previous.stores(source.resource)
+        ? (object) => previous.jsonOf(source.resource, object)
+        : undefined,
     })
     this.#onTransitions = parts.onTransitions
   }
@@ -88,13 +90,13 @@ class MemorySession extends IndexSession {
       read,
     )
     if (made.forget === 'all') this.#index.clear()
-    if (made.forget === 'all' || made.forget === 'old') this.#old.clear()
-    if (made.forget === 'unseen') this.#unlisted.clear()
+    if (made.forget === 'all' || made.forget === 'previous') this.#previous.clear()
+    if (made.forget === 'unlisted') this.#unlisted.clear()
     setPairs(this.#index, made.indexSet)
-    setPairs(this.#old, made.oldSet)
+    setPairs(this.#previous, made.previousSet)
     for (const uid of made.indexDelete) this.#index.delete(uid)
-    for (const uid of made.oldDelete) this.#old.delete(uid)
-    for (const name of made.unseenDelete) this.#unlisted.delete(name)
+    for (const uid of made.previousDelete) this.#previous.delete(uid)
+    for (const name of made.unlistedDelete) this.#unlisted.delete(name)
     this.checkpoint = this.moved(move, 'memory')
     this.emitted += made.transitions.length
     if (made.transitions.length > 0) await this.#onTransitions(this.source, made.transitions)
@@ -104,8 +106,8 @@ class MemorySession extends IndexSession {
     const replies: unknown[] = []
     const hashes: Readonly<Record<string, ReadonlyMap<string, unknown>>> = {
       index: this.#index,
-      old: this.#old,
-      unseen: this.#unlisted,
+      previous: this.#previous,
+      unlisted: this.#unlisted,
     }
     const hmget = (key: string, ...fields: string[]) =>
       void replies.push(fields.map((field) => hashes[key]?.get(field) ?? null))

@@ -6,13 +6,13 @@ import { chunkSize, compress, decompress, MAX_UNPACKED_BYTES, ZSTD_DICTIONARY_1 
 const MAX_PACKED_BYTES = 256 * 1024
 
 /** A removed watch leaves its previous objects in Redis; each commit of a configured one resets this time. */
-export const OLD_TTL_MS = 7 * 86_400_000
+export const PREVIOUS_TTL_MS = 7 * 86_400_000
 
 /** Returns the stored form of an object: trimmed JSON with hashed Secret values. */
-export type Keep = (object: ScannedObject) => Buffer
+export type PreviousJson = (object: ScannedObject) => Buffer
 
 /** The last stored version of an object. */
-interface Kept {
+interface StoredVersion {
   resourceVersion: string
   /** Returns undefined if it cannot be read: a commit must not fail for that. */
   json(): Buffer | undefined
@@ -23,54 +23,54 @@ interface Kept {
  * the index has: an object from before another process wrote the index alone is not the state before a change.
  */
 export class PreviousObjects {
-  readonly #keep: Keep
-  readonly #kept = new Map<string, Kept>()
+  readonly #jsonOf: PreviousJson
+  readonly #versions = new Map<string, StoredVersion>()
   readonly #touched = new Set<string>()
 
-  constructor(keep: Keep) {
-    this.#keep = keep
+  constructor(jsonOf: PreviousJson) {
+    this.#jsonOf = jsonOf
   }
 
   read(uids: readonly string[], values: readonly (Buffer | null)[]): void {
     for (const [i, uid] of uids.entries()) {
       const packed = values[i] ? unpackObject(values[i], uid) : undefined
-      if (packed) this.#kept.set(uid, { ...packed, json: onceOrNot(packed.json) })
+      if (packed) this.#versions.set(uid, { ...packed, json: onceOrNot(packed.json) })
     }
   }
 
   /** Returns the object at this version; undefined if another version is stored. */
   at(uid: string, resourceVersion: string): Transition['old'] {
-    const kept = this.#kept.get(uid)
-    return kept?.resourceVersion === resourceVersion ? kept.json : undefined
+    const version = this.#versions.get(uid)
+    return version?.resourceVersion === resourceVersion ? version.json : undefined
   }
 
   put(object: ScannedObject): void {
     const { uid, resourceVersion } = object
     this.#touched.add(uid)
-    this.#kept.set(uid, { resourceVersion, json: onceOrNot(() => this.#keep(object)) })
+    this.#versions.set(uid, { resourceVersion, json: onceOrNot(() => this.#jsonOf(object)) })
   }
 
   delete(uid: string): void {
     this.#touched.add(uid)
-    this.#kept.delete(uid)
+    this.#versions.delete(uid)
   }
 
   /** Returns the writes (uid, value, uid, value, …) and the deletions. */
-  plan(): { oldSet: (string | Buffer)[]; oldDelete: string[] } {
-    const oldSet: (string | Buffer)[] = []
-    const oldDelete: string[] = []
+  plan(): { previousSet: (string | Buffer)[]; previousDelete: string[] } {
+    const previousSet: (string | Buffer)[] = []
+    const previousDelete: string[] = []
     for (const uid of this.#touched) {
-      const kept = this.#kept.get(uid)
-      const packed = kept && packKept(uid, kept)
-      if (packed) oldSet.push(uid, packed)
-      else oldDelete.push(uid)
+      const version = this.#versions.get(uid)
+      const packed = version && packVersion(uid, version)
+      if (packed) previousSet.push(uid, packed)
+      else previousDelete.push(uid)
     }
-    return { oldSet, oldDelete }
+    return { previousSet, previousDelete }
   }
 }
 
 /** Returns undefined if the object is too large. */
-function packKept(uid: string, { resourceVersion, json }: Kept): Buffer | undefined {
+function packVersion(uid: string, { resourceVersion, json }: StoredVersion): Buffer | undefined {
   const raw = json()
   const packed = raw && packObject(uid, resourceVersion, raw)
   return packed && packed.length <= MAX_PACKED_BYTES ? packed : undefined

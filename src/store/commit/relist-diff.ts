@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { FencedError } from '../../model/change.ts'
 import { evalScript } from '../redis/script.ts'
-import type { CommitLine } from './commit-connection.ts'
+import type { CommitConnection } from './commit-connection.ts'
 import { decodeIndexEntry, nameOf } from './index-entries.ts'
 
 /** The field that marks a complete copy; no name is empty. Without it no object may be considered deleted. */
@@ -28,24 +28,24 @@ export class RelistDiffLostError extends Error {
  * or a restarted server may order hashes differently, and may lack names.
  */
 export async function copyNames(
-  line: CommitLine,
+  commitConnection: CommitConnection,
   keys: CopyKeys,
   checkpoint: string,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!(await copyOnce(line, keys, checkpoint, signal)));
+  while (!(await copyOnce(commitConnection, keys, checkpoint, signal)));
 }
 
 /** Returns false if the connection changed before the end. */
 async function copyOnce(
-  line: CommitLine,
+  commitConnection: CommitConnection,
   keys: CopyKeys,
   checkpoint: string,
   signal: AbortSignal,
 ): Promise<boolean> {
   let first: Redis['stream'] | undefined
   const onFirst = <T>(work: (redis: Redis) => Promise<T>) =>
-    line.commit(async (redis) => {
+    commitConnection.commit(async (redis) => {
       first ??= redis.stream
       return redis.stream === first ? work(redis) : undefined
     }, signal)
@@ -61,18 +61,18 @@ async function copyOnce(
 interface CopyKeys {
   checkpoint: string
   index: string
-  unseen: string
+  unlisted: string
 }
 
 /** Returns some of the names that the list has not found; undefined if there are none. */
 export async function someUnlisted(
-  line: CommitLine,
-  unseen: string,
+  commitConnection: CommitConnection,
+  unlisted: string,
   most: number,
   signal: AbortSignal,
 ): Promise<{ names: string[]; uids: string[] } | undefined> {
-  const pairs = await line.run(
-    (redis) => redis.hrandfield(unseen, most, 'WITHVALUES') as Promise<string[]>,
+  const pairs = await commitConnection.run(
+    (redis) => redis.hrandfield(unlisted, most, 'WITHVALUES') as Promise<string[]>,
     signal,
   )
   if (pairs.length === 0) throw new RelistDiffLostError()
@@ -104,7 +104,7 @@ async function put(redis: Redis, keys: CopyKeys, checkpoint: string, names: stri
   const done = await evalScript(
     redis,
     PUT,
-    [keys.checkpoint, keys.unseen],
+    [keys.checkpoint, keys.unlisted],
     [checkpoint, UNLISTED_TTL_MS, ...names],
   )
   if (done !== 1) throw new FencedError('another process moved the position while the names were copied')

@@ -14,7 +14,7 @@ interface SourceStoreParts extends StoreParts {
 
 /** Sources on Redis: position, index, lanes and ledger, each call one transaction. */
 export function createSourceStore(parts: SourceStoreParts): SourceStore {
-  const { line, keys, processes = new LiveProcesses(parts.instance ?? '') } = parts
+  const { commitConnection, keys, processes = new LiveProcesses(parts.instance ?? '') } = parts
   return {
     async open(source, signal, permit) {
       const session = new CheckpointSession(parts, source)
@@ -22,7 +22,7 @@ export function createSourceStore(parts: SourceStoreParts): SourceStore {
       return session
     },
     async peek({ key }, signal) {
-      const text = await line.run((redis) => redis.get(keys.checkpoint(key)), signal)
+      const text = await commitConnection.run((redis) => redis.get(keys.checkpoint(key)), signal)
       // An unreadable checkpoint is reported when the source is opened.
       const checkpoint = readCheckpoint(text)
       if (!checkpoint) return undefined
@@ -33,12 +33,12 @@ export function createSourceStore(parts: SourceStoreParts): SourceStore {
       if (instance === parts.instance) return { ...checkpoint, ownerAlive: false }
       const beats = processes.isAlive(instance)
       if (beats !== undefined) return { ...checkpoint, ownerAlive: beats }
-      const reports = await line.run((redis) => redis.exists(keys.instance(instance)), signal)
+      const reports = await commitConnection.run((redis) => redis.exists(keys.instance(instance)), signal)
       return { ...checkpoint, ownerAlive: reports === 1 }
     },
     async release({ key }, signal) {
       if (parts.instance === undefined) return
-      const isReleased = await line.run(async (redis) => {
+      const isReleased = await commitConnection.run(async (redis) => {
         const text = await redis.get(keys.checkpoint(key))
         const checkpoint = readCheckpoint(text)
         if (!checkpoint || checkpoint.instance !== parts.instance) return false
@@ -52,36 +52,39 @@ export function createSourceStore(parts: SourceStoreParts): SourceStore {
     owners: processes,
     absentKinds: {
       add: async (kind, signal) =>
-        void (await line.run((redis) => redis.sadd(keys.absentKinds, kind), signal)),
+        void (await commitConnection.run((redis) => redis.sadd(keys.absentKinds, kind), signal)),
       has: async (kind, signal) =>
-        (await line.run((redis) => redis.sismember(keys.absentKinds, kind), signal)) === 1,
+        (await commitConnection.run((redis) => redis.sismember(keys.absentKinds, kind), signal)) === 1,
       remove: async (kind, signal) =>
-        void (await line.run((redis) => redis.srem(keys.absentKinds, kind), signal)),
+        void (await commitConnection.run((redis) => redis.srem(keys.absentKinds, kind), signal)),
     },
     identities: {
       async ofUid(uid, signal) {
-        const all = await line.run((redis) => readHash(redis, keys.identities), signal)
+        const all = await commitConnection.run((redis) => readHash(redis, keys.identities), signal)
         return [...all.values()].map(readIdentity).find((it) => it?.uid === uid)
       },
       async get(address, signal) {
-        const text = await line.run((redis) => redis.hget(keys.identities, address), signal)
+        const text = await commitConnection.run((redis) => redis.hget(keys.identities, address), signal)
         return readIdentity(text)
       },
       set: async (address, identity, signal) =>
-        void (await line.run(
+        void (await commitConnection.run(
           (redis) => redis.hset(keys.identities, address, JSON.stringify(identity)),
           signal,
         )),
     },
     splits: {
-      get: async (name, signal) => choiceOf(await line.run((redis) => redis.hget(keys.splits, name), signal)),
+      get: async (name, signal) =>
+        choiceOf(await commitConnection.run((redis) => redis.hget(keys.splits, name), signal)),
       async settle(name, choice, signal) {
-        await line.run((redis) => redis.hsetnx(keys.splits, name, choice), signal)
-        return choiceOf(await line.run((redis) => redis.hget(keys.splits, name), signal)) ?? choice
+        await commitConnection.run((redis) => redis.hsetnx(keys.splits, name, choice), signal)
+        return (
+          choiceOf(await commitConnection.run((redis) => redis.hget(keys.splits, name), signal)) ?? choice
+        )
       },
     },
     async stored(signal) {
-      const sources = await line.run((redis) => readHash(redis, keys.sources), signal)
+      const sources = await commitConnection.run((redis) => readHash(redis, keys.sources), signal)
       return [...sources].flatMap(([key, text]) => readSource(key, text) ?? [])
     },
   }

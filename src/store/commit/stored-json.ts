@@ -1,4 +1,5 @@
 import type { Checkpoint, ClusterIdentity, Source } from '../../model/change.ts'
+import { isMap } from '../../text/plain-data.ts'
 import type { InstanceReport } from '../process-reports.ts'
 
 /** A checkpoint cannot be read: its source waits until an operator repairs or deletes it. */
@@ -50,7 +51,7 @@ export function readCheckpoint(text: string | null): Checkpoint | undefined {
 /** Returns a source as `describe` stored it; undefined if the text is not a valid one. */
 export function readSource(key: string, text: string): Source | undefined {
   const source = objectIn(text)
-  const resource = isObject(source?.['resource']) ? source['resource'] : {}
+  const resource = isMap(source?.['resource']) ? source['resource'] : {}
   const isWhole =
     typeof source?.['title'] === 'string' &&
     ['group', 'version', 'kind', 'plural'].every((field) => typeof resource[field] === 'string')
@@ -93,7 +94,7 @@ export function readRules(text: string | null | undefined): InstanceReport['rule
 
 function objectIn(text: string | null): Record<string, unknown> | undefined {
   const value = parsed(text)
-  return isObject(value) ? value : undefined
+  return isMap(value) ? value : undefined
 }
 
 function parsed(text: string | null): unknown {
@@ -104,10 +105,6 @@ function parsed(text: string | null): unknown {
   }
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isListOfObjects(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isObject)
+  return Array.isArray(value) && value.every(isMap)
 }

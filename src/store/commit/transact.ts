@@ -13,6 +13,7 @@ import type { Resource } from '../../model/event.ts'
 import type { JournalBounds } from '../../model/journal-record.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { Enqueued } from '../entry.ts'
+import { enqueuedOf } from '../entry.ts'
 import { type History, writeSuppressed } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
 import { CommitFairness } from '../limits/commit-fairness.ts'
@@ -20,16 +21,16 @@ import { scored } from '../limits/limit-states.ts'
 import type { RuleTimes } from '../limits/rule-counts.ts'
 import { isForeign, LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { valuesOf } from '../redis/script.ts'
-import type { CommitLine } from './commit-connection.ts'
+import type { CommitConnection } from './commit-connection.ts'
 import type { CommitPlan, Plan, Read, SourceKeys } from './commit-plan.ts'
 import { type Evaluated, evaluateCommit } from './evaluate.ts'
 import type { KnownEntries } from './index-entries.ts'
 import { type JournalParts, packJournal, writeJournal } from './journal.ts'
-import { OLD_TTL_MS } from './previous-objects.ts'
+import { PREVIOUS_TTL_MS } from './previous-objects.ts'
 import { UNLISTED_TTL_MS } from './relist-diff.ts'
 import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
 import { Transaction, type TransactionEnd } from './transaction.ts'
-import { count, enqueuedOf, writeCommit } from './write-commit.ts'
+import { count, writeCommit } from './write-commit.ts'
 
 /** The stages before and after a commit. */
 export interface CommitStages {
@@ -40,7 +41,7 @@ export interface CommitStages {
 }
 
 export interface StoreParts {
-  line: CommitLine
+  commitConnection: CommitConnection
   /** Name of this process, as in its report: shows other processes whether the owner of a source is alive. */
   instance?: string
   keys: Keys
@@ -48,7 +49,7 @@ export interface StoreParts {
   /** Awaited before the transaction of changes begins, so that no other source waits with it. */
   enrich?: AwaitMetadata
   /** Without it, previous objects are not stored. */
-  old?: OldObjects
+  previous?: PreviousStorage
   /** Without it, there is no journal. */
   journal?: JournalParts
   /** Without it, suppressed events are only counted. */
@@ -58,8 +59,8 @@ export interface StoreParts {
 }
 
 /** The resources whose previous objects are stored, so that messages can show old → new values. */
-export interface OldObjects {
-  keeps(resource: Resource): boolean
+export interface PreviousStorage {
+  stores(resource: Resource): boolean
   /** Returns the object for storage: trimmed, Secret values hashed. */
   jsonOf(resource: Resource, object: ScannedObject): Buffer
 }
@@ -110,11 +111,13 @@ interface Committed {
  * - any other: another process moved it, or Redis lost confirmed data. Throws FencedError: the source must be opened again.
  */
 export async function transact(store: StoreParts, commit: Commit, signal: AbortSignal): Promise<Committed> {
-  const { line, metrics, clock, stages } = store
+  const { commitConnection, metrics, clock, stages } = store
   const startedMs = clock.now()
   const ended = metrics.commitWaits.begin()
   const attempts = new CommitAttempts(store, commit, signal)
-  const { written, timer } = await line.commit((redis) => attempts.run(redis), signal).finally(ended)
+  const { written, timer } = await commitConnection
+    .commit((redis) => attempts.run(redis), signal)
+    .finally(ended)
   metrics.commitSeconds.observe((clock.now() - startedMs) / 1_000)
   const { plan, evaluated, replies } = written
   count(metrics, commit.source.title, plan, evaluated)
@@ -230,8 +233,8 @@ class CommitAttempts {
       .expect(keys.schema, String(LAYOUT), { orNone: true })
     if (assumed) transaction.expectFields(own.index, assumed)
     writeCommit(transaction, keys, { key: source.key, ...own }, plan, evaluated, times)
-    if (plan.unseenDelete.length > 0) transaction.add('PEXPIRE', own.unseen, UNLISTED_TTL_MS)
-    if (own.keep) transaction.add('PEXPIRE', own.old, OLD_TTL_MS)
+    if (plan.unlistedDelete.length > 0) transaction.add('PEXPIRE', own.unlisted, UNLISTED_TTL_MS)
+    if (own.previousJson) transaction.add('PEXPIRE', own.previous, PREVIOUS_TTL_MS)
     writeSuppressed(transaction, keys, history, evaluated)
     if (journal) writeJournal(transaction, keys, journal.entries, journal.bounds, clock.now())
     this.#turn.end(transaction)

@@ -1,7 +1,6 @@
-import type { Delivery } from '../../model/delivery.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { writeSilenceCounts } from '../control/silences.ts'
-import { type Enqueued, encodeEntries, type LaneEntry } from '../entry.ts'
+import type { PackedLanes } from '../entry.ts'
 import type { Keys } from '../keys.ts'
 import { observedAs } from '../ledger.ts'
 import { type OwnLimits, writeStates } from '../limits/limit-states.ts'
@@ -9,45 +8,6 @@ import { countNotices, countRules, type RuleTimes, writeRules } from '../limits/
 import type { Plan, SourceKeys } from './commit-plan.ts'
 import type { Evaluated } from './evaluate.ts'
 import type { Transaction } from './transaction.ts'
-
-interface PackedLane {
-  sink: string
-  count: number
-  entries: LaneEntry[]
-}
-
-/** The deliveries of one commit, packed per lane, in order. */
-export type PackedLanes = ReadonlyMap<string, PackedLane>
-
-export function packLanes(
-  deliveries: readonly Delivery[],
-  laneOf: (delivery: Delivery) => string,
-  keepsUp: (lane: string) => boolean = () => false,
-): PackedLanes {
-  const packed = new Map<string, PackedLane>()
-  for (const [lane, some] of Map.groupBy(deliveries, laneOf)) {
-    packed.set(lane, {
-      sink: (some[0] as Delivery).sink,
-      count: some.length,
-      entries: encodeEntries(some, { plain: keepsUp(lane) }),
-    })
-  }
-  return packed
-}
-
-/**
- * Returns the written entries with the ids that Redis chose: `replies` are those of the commands that `writeLanes` queued. If the
- * replies were lost, returns only the lanes.
- */
-export function enqueuedOf(lanes: PackedLanes, replies?: readonly unknown[]): Enqueued[] {
-  let at = 0
-  return [...lanes].map(([lane, { sink, count, entries }]): Enqueued => {
-    if (!replies) return { lane, sink, count }
-    const stored = entries.map(({ deliveries }) => ({ id: String(replies[at++]), deliveries }))
-    at++
-    return { lane, sink, count, stored: { entries: stored, total: Number(replies[at++]) } }
-  })
-}
 
 /** Queues the deliveries: lanes, pending, the sinks' ledgers. */
 export function writeLanes(transaction: Transaction, keys: Keys, lanes: PackedLanes): void {
@@ -71,13 +31,13 @@ export function writeCommit(
 ): void {
   const { lanes, rules, nowMs } = evaluated
   writeLanes(transaction, keys, lanes)
-  if (plan.forget === 'all') transaction.add('UNLINK', source.index).add('UNLINK', source.old)
+  if (plan.forget === 'all') transaction.add('UNLINK', source.index).add('UNLINK', source.previous)
   else if (plan.forget) transaction.add('UNLINK', source[plan.forget])
   if (plan.indexSet.length > 0) transaction.add('HSET', source.index, ...plan.indexSet)
   if (plan.indexDelete.length > 0) transaction.add('HDEL', source.index, ...plan.indexDelete)
-  if (plan.oldSet.length > 0) transaction.add('HSET', source.old, ...plan.oldSet)
-  if (plan.oldDelete.length > 0) transaction.add('HDEL', source.old, ...plan.oldDelete)
-  if (plan.unseenDelete.length > 0) transaction.add('HDEL', source.unseen, ...plan.unseenDelete)
+  if (plan.previousSet.length > 0) transaction.add('HSET', source.previous, ...plan.previousSet)
+  if (plan.previousDelete.length > 0) transaction.add('HDEL', source.previous, ...plan.previousDelete)
+  if (plan.unlistedDelete.length > 0) transaction.add('HDEL', source.unlisted, ...plan.unlistedDelete)
   writeLimits(transaction, keys, source, evaluated, nowMs)
   writeRules(transaction, keys, rules, { nowMs, times })
   writeWatch(transaction, keys.watchLedger(source.key), plan.transitions.length, evaluated)

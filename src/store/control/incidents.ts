@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
-import type { Acknowledgement, Incident } from '../../model/incident.ts'
+import type { Acknowledgement, Incident } from '../../model/control.ts'
 import { readAcknowledgement, type StoredAcknowledgement } from '../../rules/limits/acknowledged.ts'
 import { type ForResolveState, type ResolveAfterState, readState } from '../../rules/limits/states.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import { decodeIndexEntry } from '../commit/index-entries.ts'
 import { readSource } from '../commit/stored-json.ts'
 import type { Keys } from '../keys.ts'
@@ -184,5 +185,5 @@ function objectText(it: {
   name?: string | undefined
 }): string {
   const { kind = '', namespace, name = '' } = it
-  return `${kind} ${namespace ? `${namespace}/` : ''}${name}`.trim()
+  return objectTitle({ kind, namespace, name }).trim()
 }

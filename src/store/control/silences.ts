@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { type Silence, type SilenceState, silenceStateAt } from '../../model/control.ts'
 import type { Suppression } from '../../model/limit.ts'
-import { type Silence, type SilenceState, silenceStateAt } from '../../model/silence.ts'
 import type { Transaction } from '../commit/transaction.ts'
 import type { Keys } from '../keys.ts'
 import { evalScript, valuesOf } from '../redis/script.ts'

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Delivery } from '../../model/delivery.ts'
-import { orderOf } from '../../sink/in-order.ts'
+import { orderOf } from '../../sink/lane-key.ts'
 import { version } from '../../version.ts'
 import { isUnreadable, readEntry, readyMs, type Unreadable, UnreadableEntryError } from '../entry.ts'
 import type { Attempts } from '../history/history-records.ts'
@@ -87,8 +87,15 @@ export async function readLane(
 
 /** An item of a delivery that is in memory already. */
 function itemOf(delivery: Delivery, entryId: string, place: number): Item {
-  const { tries, ...item } = { delivery, chain: orderOf(delivery), tries: 0 }
-  return { ...item, tries, observedAtMs: readyMs(delivery), entryId, place, cost: costOf(delivery) }
+  return {
+    delivery,
+    chain: orderOf(delivery),
+    observedAtMs: readyMs(delivery),
+    entryId,
+    place,
+    tries: 0,
+    cost: costOf(delivery),
+  }
 }
 
 /** Entries that a commit of this process wrote, as if they were read. */

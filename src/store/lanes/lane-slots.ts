@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../observe/log.ts'
-import { laneByKey } from '../../sink/in-order.ts'
+import { laneByKey } from '../../sink/lane-key.ts'
 import { type Keys, sinkOf, slotsOf } from '../keys.ts'
 import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { describeFault, isRefusal, type Troubles } from '../redis/redis-fault.ts'

@@ -20,8 +20,6 @@ export interface WaitingBounds {
   most?: number
   /** For so long. */
   withinMs?: number
-  /** Lanes that are read first. */
-  isLikely?(lane: string): boolean
 }
 
 const PAGE = 100
@@ -31,16 +29,14 @@ const MOST = 50_000
 export async function findWaiting(
   { redis, keys }: { redis: Redis; keys: Keys },
   isWanted: (delivery: Delivery) => boolean,
-  { most = MOST, withinMs = Number.POSITIVE_INFINITY, isLikely = () => false }: WaitingBounds = {},
+  { most = MOST, withinMs = Number.POSITIVE_INFINITY }: WaitingBounds = {},
 ): Promise<{ waiting: WaitingDelivery[]; isComplete: boolean }> {
   const waiting: WaitingDelivery[] = []
   const endMs = performance.now() + withinMs
   const timeSlice = new TimeSlice()
   let left = most
-  const lanes = [...lanesIn(await readHash(redis, keys.pending))]
-    .flatMap(([lane, count]) => (count > 0 ? [lane] : []))
-    .toSorted((a, b) => Number(isLikely(b)) - Number(isLikely(a)))
-  for (const lane of lanes) {
+  for (const [lane, count] of lanesIn(await readHash(redis, keys.pending))) {
+    if (count <= 0) continue
     for (let start = '-'; start !== ''; ) {
       if (performance.now() > endMs) return { waiting, isComplete: false }
       const { entries, more } = await readLane(redis, keys, lane, start, PAGE)

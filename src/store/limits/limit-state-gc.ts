@@ -3,18 +3,18 @@ import type { SourceStore } from '../../model/change.ts'
 import { MOST_STATES } from '../../model/limit.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { CommitLine } from '../commit/commit-connection.ts'
+import { repeat } from '../../text/repeat.ts'
+import type { CommitConnection } from '../commit/commit-connection.ts'
 import type { Keys } from '../keys.ts'
 import { readReportsWithRules } from '../process-reports.ts'
 import { LAYOUT } from '../redis/layout.ts'
 import { readHash } from '../redis/scan.ts'
 import { evalScript, valuesOf } from '../redis/script.ts'
 import { decodeState, ruleOfOwn, scored } from './limit-states.ts'
-import { repeat } from './repeat.ts'
 
 interface LimitStateGcParts {
   redis: Redis
-  line: CommitLine
+  commitConnection: CommitConnection
   keys: Keys
   store: SourceStore
   clock: { now(): number }
@@ -107,7 +107,7 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
       if (sinceMs !== FORGOTTEN) await forgetOwnStates(redis, keys, rule)
       removedSinceMs.set(rule, FORGOTTEN)
       if (score + rememberedMs <= clock.now())
-        await parts.line.run((connection) => forgetRule(connection, keys, rule), signal)
+        await parts.commitConnection.run((connection) => forgetRule(connection, keys, rule), signal)
     }
   }
 

@@ -3,11 +3,13 @@ import type { Evaluator, SourceStore } from '../../model/change.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
-import type { CommitLine } from '../commit/commit-connection.ts'
+import { repeat } from '../../text/repeat.ts'
+import type { CommitConnection } from '../commit/commit-connection.ts'
 import { type Evaluated, evaluatedWith, expire, GONE_AFTER_MS, NOTHING } from '../commit/evaluate.ts'
 import type { CommitStages } from '../commit/transact.ts'
 import { Transaction } from '../commit/transaction.ts'
-import { countSent, enqueuedOf, writeLanes, writeLimits } from '../commit/write-commit.ts'
+import { countSent, writeLanes, writeLimits } from '../commit/write-commit.ts'
+import { enqueuedOf } from '../entry.ts'
 import { type History, writeSuppressed } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
 import { type InstanceReport, readReports } from '../process-reports.ts'
@@ -15,7 +17,6 @@ import { isForeign, LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { CommitFairness } from './commit-fairness.ts'
 import { startLimitStateGc } from './limit-state-gc.ts'
 import { ruleOfShared, scored } from './limit-states.ts'
-import { repeat } from './repeat.ts'
 import { writeRules } from './rule-counts.ts'
 
 interface LimitTimersParts extends FireParts {
@@ -100,7 +101,7 @@ function isRead({ phase, current }: WatchStatus): boolean {
 }
 
 interface FireParts {
-  line: CommitLine
+  commitConnection: CommitConnection
   keys: Keys
   /** Name of this process. */
   instance: string
@@ -123,7 +124,7 @@ const FIRED_TTL_MS = 3_600_000
  * were due states.
  */
 export async function fireTimers(
-  { line, keys, instance, stages, history, clock, metrics }: FireParts,
+  { commitConnection, keys, instance, stages, history, clock, metrics }: FireParts,
   attempt: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -135,7 +136,7 @@ export async function fireTimers(
   let evaluator: Evaluator | undefined
   let nowMs: number | undefined
   const asOf = { now: () => nowMs ?? clock.now() }
-  const done = await line.commit(async (redis) => {
+  const done = await commitConnection.commit(async (redis) => {
     for (;;) {
       const { stream } = redis
       const [layout = null, last = null] = await redis.mget(keys.schema, fired)

@@ -18,7 +18,6 @@ export interface ClusterStream {
 
 export interface GetOptions {
   accept?: string
-  ifNoneMatch?: string
   /** For the whole answer; default 60 s. */
   timeoutMs?: number
   /** Of the decompressed body; default 16 MiB. A longer one is a ClusterError. */

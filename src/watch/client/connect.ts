@@ -89,9 +89,8 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     get url() {
       return redactUrl(access.server)
     },
-    get(path, { accept, ifNoneMatch, ...bounds }, signal) {
-      const extra = ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }
-      return whole(path, accept, extra, bounds, signal)
+    get(path, { accept, ...bounds }, signal) {
+      return whole(path, accept, {}, bounds, signal)
     },
     send(method, path, body, bounds, signal) {
       const extra = { 'content-type': 'application/json' }

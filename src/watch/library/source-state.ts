@@ -9,7 +9,10 @@ import type {
 } from '../../model/change.ts'
 import { clusterFacts } from '../../model/cluster-facts.ts'
 import { deletionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
+import { apiVersionOf } from '../client/discovery.ts'
+import { parseObject } from '../decode/json-bytes.ts'
 import type { Handoff } from './handoff.ts'
+import type { Change as GivenChange } from './types.ts'
 
 /** A change that is handed to the program. */
 export interface Handed {
@@ -245,4 +248,32 @@ class StateSession implements SourceSession {
 
 function nameOf({ namespace, name }: { namespace: string; name: string }): string {
   return `${namespace}/${name}`
+}
+
+/** Returns the change as the program gets it. `onUnreadable` is called if the JSON of the object cannot be parsed. */
+export function changeOf<T>(
+  { source: { resource, title }, transition, old }: Handed,
+  onUnreadable: (watch: string, name: string) => void,
+): GivenChange<T> {
+  const { type, uid, resourceVersion, namespace, name, synthesized, object } = transition
+  const apiVersion = apiVersionOf(resource)
+  const { kind } = resource
+  const last = object?.bytes ?? old
+  const parsed = last && parseObject(last)
+  if (last && !parsed) onUnreadable(title, name)
+  const place = namespace === '' ? {} : { namespace }
+  const identity = { apiVersion, kind, metadata: { name, ...place, uid, resourceVersion } }
+  const former = type === 'MODIFIED' && old ? parseObject(old) : undefined
+  return {
+    type,
+    kind,
+    apiVersion,
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    object: (parsed ?? identity) as T,
+    ...(former && { old: former as T }),
+    synthesized,
+  }
 }

@@ -1,5 +1,6 @@
 import type { LogSettings } from '../../model/container-log.ts'
 import type { EventHeader } from '../../model/event.ts'
+import { isMap } from '../../text/plain-data.ts'
 
 /** The log to read for an event. */
 export interface LogTarget {
@@ -114,7 +115,7 @@ function nameOf(it: Data | undefined): string | undefined {
 }
 
 function mapOf(value: unknown): Data {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Data) : {}
+  return isMap(value) ? value : {}
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -1,6 +1,7 @@
 import type { RelatedKeys } from '../../model/event.ts'
 import { relatedAnnotations } from '../../rules/cel/check.ts'
 import { type KeyValues, keysOf } from '../../rules/selector.ts'
+import { isMap } from '../../text/plain-data.ts'
 
 /** What one rule asks of the surroundings of an event. */
 export interface Mentions {
@@ -107,10 +108,8 @@ function countedBy(rule: object): string[] {
   })
 }
 
-function mapOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {}
+function mapOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isMap(value) ? value : {}
 }
 
 function textsIn(value: unknown): string[] {

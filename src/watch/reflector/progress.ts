@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Checkpoint, isOlder } from '../../model/change.ts'
 import type { WatchStatus } from '../../model/status.ts'
-import type { Batch } from '../list/stream.ts'
 import type { RelistCause } from './retry-policy.ts'
 import type { Timing } from './timing.ts'
+import type { Batch } from './watch-stream.ts'
 
 type Behind = NonNullable<WatchStatus['behind']>
 

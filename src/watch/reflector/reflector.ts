@@ -11,7 +11,6 @@ import type { ClusterClient } from '../client/cluster-client.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
 import type { LeaseGuard } from '../leases/held-lease.ts'
 import { currentPosition, METADATA_WATCH } from '../list/list.ts'
-import { type Batch, type WatchRequest, watchStream } from '../list/stream.ts'
 import type { PlannedSource } from '../plan/plan.ts'
 import { CatchUp, type WatchProgress } from './progress.ts'
 import { ReflectorStatus, type ReflectorStatusParts, WAITS_FOR_REDIS_MS } from './reflector-status.ts'
@@ -28,6 +27,7 @@ import {
 } from './retry-policy.ts'
 import { adopt, standBy } from './takeover.ts'
 import type { Timing } from './timing.ts'
+import { type Batch, type WatchRequest, watchStream } from './watch-stream.ts'
 
 export interface ReflectorParts extends ReflectorStatusParts {
   client: ClusterClient

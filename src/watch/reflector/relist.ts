@@ -3,12 +3,12 @@ import { ApiFault, BrokenStream, isExpired } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
 import { type InitialState, ListExpired, listObjects } from '../list/list.ts'
-import { isRefused, isUnsupported, streamInitialState, type WatchRequest } from '../list/stream.ts'
 import type { PlannedSource } from '../plan/plan.ts'
 import { isInShard } from '../plan/shards.ts'
 import type { ReflectorStatus } from './reflector-status.ts'
 import type { RelistCause } from './retry-policy.ts'
 import { comparisonOf } from './takeover.ts'
+import { isRefused, isUnsupported, streamInitialState, type WatchRequest } from './watch-stream.ts'
 
 interface RelisterParts {
   client: ClusterClient

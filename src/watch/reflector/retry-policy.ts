@@ -2,8 +2,8 @@ import { FencedError, PositionLostError } from '../../model/change.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { ApiFault, BrokenStream, isExpired } from '../client/api-fault.ts'
 import { codeLabel, NoCredentials } from '../client/cluster-client.ts'
-import { UnreadableFrame } from '../list/stream.ts'
 import { backoffMs, type Timing } from './timing.ts'
+import { UnreadableFrame } from './watch-stream.ts'
 
 /** Why a new list is needed; a metric label. */
 export type RelistCause = 'expired' | 'regression' | 'quick-end' | 'unreadable' | 'stalled'

@@ -25,7 +25,11 @@ async function startNotifyBed(settings: object) {
   const notify = Notify.parse({ to: 'ops', ...settings })
   for (const instance of ['one', 'two']) {
     const notifier = startNotifier({
-      ...{ redis: it.reader, line: it.newStore(undefined, undefined, instance).line, keys: it.keys },
+      ...{
+        redis: it.reader,
+        line: it.newStore(undefined, undefined, instance).commitConnection,
+        keys: it.keys,
+      },
       ...{ log: silentLog, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
       settings: () => notify,
       sinkNames: () => ['hook', 'ops', 'deadman'],

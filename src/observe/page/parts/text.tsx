@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { count, pieces, webLink } from '../shown.ts'
+import { count } from '../../../text/quantities.ts'
+import { pieces } from '../shown.ts'
 
 const LONGEST = 300
 /** Each time that the reader asks for more of a long text. */
@@ -27,18 +28,6 @@ export function Text({ of, longest = LONGEST }: { of: string; longest?: number }
         </button>
       )}
     </bdi>
-  )
-}
-
-/** Text that may be a link to the web. */
-export function TextOrLink({ of }: { of: string }) {
-  const href = webLink(of)
-  return href ? (
-    <a href={href} rel="noreferrer noopener" target="_blank">
-      <Text of={of} />
-    </a>
-  ) : (
-    <Text of={of} />
   )
 }
 

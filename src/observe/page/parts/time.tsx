@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
-import { exact, relative } from '../shown.ts'
+import { relative } from '../../../text/quantities.ts'
+import { exact } from '../shown.ts'
 
 const now = signal(Date.now())
 setInterval(() => {

@@ -1,5 +1,6 @@
+import { duration } from '../../../text/quantities.ts'
 import type { SinkLine } from '../data/contract.ts'
-import { duration, exact } from '../shown.ts'
+import { exact } from '../shown.ts'
 import { Text } from './text.tsx'
 
 interface Step {

@@ -1,9 +1,9 @@
 import { useRef, useState } from 'preact/hooks'
+import { count, counted } from '../../../text/quantities.ts'
 import type { DeadLettersDone } from '../data/contract.ts'
 import { send } from '../data/request.ts'
 import { announce } from '../data/state.ts'
 import { Confirm } from '../parts/confirm.tsx'
-import { count, counted } from '../shown.ts'
 
 /** What is to be done with which dead letters. */
 export interface Asked {

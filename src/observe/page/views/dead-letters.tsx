@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Link, useSearchParams } from 'wouter-preact'
+import { objectTitle } from '../../../text/object-title.ts'
+import { count, counted } from '../../../text/quantities.ts'
 import type { DeadLetter, DeadLetterDetail, DeadLetters } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { mayAct } from '../data/state.ts'
@@ -9,7 +11,6 @@ import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count, counted } from '../shown.ts'
 import { type Asked, BulkDialog } from './dead-letters-bulk.tsx'
 
 const EVERY_MS = 4_000
@@ -267,10 +268,7 @@ function Letter({
           </span>
           <span class="what">
             {about ? (
-              <Text
-                of={`${about.kind} ${about.namespace ? `${about.namespace}/` : ''}${about.name}`}
-                longest={120}
-              />
+              <Text of={objectTitle(about)} longest={120} />
             ) : (
               counted(deliveries, 'unreadable delivery', 'unreadable deliveries')
             )}

@@ -1,6 +1,6 @@
+import { objectTitle } from '../../../text/object-title.ts'
 import type { EventStory } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
-import { objectTitle } from '../links.ts'
 import { changeText } from '../outcome.ts'
 import { EventBody } from '../parts/event-body.tsx'
 import { ObjectName } from '../parts/object-name.tsx'

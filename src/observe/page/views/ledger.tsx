@@ -1,4 +1,5 @@
 import { Link } from 'wouter-preact'
+import { count } from '../../../text/quantities.ts'
 import type { LedgerReport } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { ruleLink, sinkLink } from '../links.ts'
@@ -7,7 +8,7 @@ import { Heading, Loaded } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count, inOneLine } from '../shown.ts'
+import { inOneLine } from '../shown.ts'
 
 const EVERY_MS = 3_000
 

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { useSearchParams } from 'wouter-preact'
+import { count, counted } from '../../../text/quantities.ts'
 import type { HistoryRecord, StreamGap } from '../data/contract.ts'
 import { type LiveLine, type LiveState, openLive } from '../data/live.ts'
 import { OUTCOMES } from '../outcome.ts'
@@ -7,7 +8,6 @@ import { Mark } from '../parts/mark.tsx'
 import { RecordRow } from '../parts/record-row.tsx'
 import { Empty, Failed, Heading } from '../parts/states.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
-import { count, counted } from '../shown.ts'
 
 const FILTERS = ['kind', 'namespace', 'name', 'sink', 'rule', 'outcome'] as const
 const ROW_HEIGHT = 30

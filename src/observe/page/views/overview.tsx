@@ -1,4 +1,5 @@
 import { Link, useSearchParams } from 'wouter-preact'
+import { count, counted } from '../../../text/quantities.ts'
 import type { History, Incidents, Overview } from '../data/contract.ts'
 import { send } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
@@ -10,7 +11,6 @@ import { Empty, Heading, Loaded, Loading } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count, counted } from '../shown.ts'
 import { SearchResults } from './search.tsx'
 
 const NEWEST = 20

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Link, useSearchParams } from 'wouter-preact'
+import { count } from '../../../text/quantities.ts'
 import type { Rule, Rules } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { sinkLink, withQuery } from '../links.ts'
@@ -8,7 +9,6 @@ import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Collapsed, Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count } from '../shown.ts'
 
 const EVERY_MS = 4_000
 

@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
+import { counted } from '../../../text/quantities.ts'
 import type { FoundObjects } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { objectLink } from '../links.ts'
@@ -7,7 +8,7 @@ import { ObjectName } from '../parts/object-name.tsx'
 import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Collapsed } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { counted, exact, inOneLine } from '../shown.ts'
+import { exact, inOneLine } from '../shown.ts'
 
 /** Objects whose kind, namespace and name match the text. */
 export function SearchResults({ wanted, opensFirst }: { wanted: string; opensFirst: boolean }) {

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useSearchParams } from 'wouter-preact'
+import { count } from '../../../text/quantities.ts'
 import type { Silence, Silences } from '../data/contract.ts'
 import { send } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
@@ -12,7 +13,6 @@ import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count } from '../shown.ts'
 import { SilenceForm } from './silence-form.tsx'
 
 const EVERY_MS = 4_000

@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { Link } from 'wouter-preact'
+import { count } from '../../../text/quantities.ts'
 import type { History, Lanes, Sink } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { ratesOf, samplesOf } from '../data/samples.ts'
@@ -11,7 +12,7 @@ import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count, exact, inOneLine, rate } from '../shown.ts'
+import { exact, inOneLine, rate } from '../shown.ts'
 import { Health, useSinks, WhyFailing } from './sinks.tsx'
 
 const LANES_MS = 4_000

@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { Link } from 'wouter-preact'
+import { count, counted, duration } from '../../../text/quantities.ts'
 import type { Sink, Sinks } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { noteSamples, ratesOf, samplesOf } from '../data/samples.ts'
@@ -10,7 +11,7 @@ import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { bytes, count, counted, duration, rate } from '../shown.ts'
+import { bytes, rate } from '../shown.ts'
 
 const EVERY_MS = 2_000
 

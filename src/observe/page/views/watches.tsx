@@ -1,3 +1,4 @@
+import { count, duration } from '../../../text/quantities.ts'
 import type { Watch, Watches } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import type { Status } from '../outcome.ts'
@@ -6,7 +7,7 @@ import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
-import { count, duration, inOneLine } from '../shown.ts'
+import { inOneLine } from '../shown.ts'
 
 const EVERY_MS = 3_000
 

@@ -6,7 +6,7 @@ import type { ClusterClient } from '../client/cluster-client.ts'
 import { type ApiStatus, readFrame, readLongFrame } from '../decode/frame.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
 import { createLineSplitter } from '../decode/splitters.ts'
-import { collectionPath, type InitialState, type ListOptions, METADATA_WATCH } from './list.ts'
+import { collectionPath, type InitialState, type ListOptions, METADATA_WATCH } from '../list/list.ts'
 
 /** Everything that arrived since the last one was taken. */
 export interface Batch {

@@ -1,43 +1,53 @@
 import type { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
-import { createCommitLine } from '../../src/store/commit/commit-connection.ts'
+import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
 import { ForeignKeyError } from '../../src/store/redis/redis-fault.ts'
 
 const NO_REDIS = {} as Redis
 const away = () => Promise.reject(new Error('Connection is closed.'))
 
 test('who is asked to stop does not wait behind another one for a Redis that is away, and does nothing later', async () => {
-  const line = createCommitLine({ redis: NO_REDIS, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const commitConnection = createCommitConnection({
+    redis: NO_REDIS,
+    room: async () => {},
+    onOutOfMemory() {},
+    log: silentLog,
+  })
   const [first, second] = [new AbortController(), new AbortController()]
   let back = false
   let done = 0
-  const head = line.run(() => (back ? Promise.resolve('done') : away()), first.signal)
-  const behind = line.run(async () => void done++, second.signal)
+  const head = commitConnection.run(() => (back ? Promise.resolve('done') : away()), first.signal)
+  const behind = commitConnection.run(async () => void done++, second.signal)
   second.abort(new Error('stopped'))
   await expect(behind).rejects.toThrow('stopped')
-  await expect(line.commit(async () => void done++, second.signal)).rejects.toThrow('stopped')
+  await expect(commitConnection.commit(async () => void done++, second.signal)).rejects.toThrow('stopped')
   back = true
   expect(await head).toBe('done')
-  expect(await line.run(async () => 'next', first.signal)).toBe('next')
+  expect(await commitConnection.run(async () => 'next', first.signal)).toBe('next')
   expect(done).toBe(0)
 })
 
 test('a key that another program wrote holds up only what writes it, and is shown as long as it does', async () => {
   let unwatched = 0
   const redis = { unwatch: async () => void unwatched++ } as unknown as Redis
-  const line = createCommitLine({ redis, room: async () => {}, onOutOfMemory() {}, log: silentLog })
+  const commitConnection = createCommitConnection({
+    redis,
+    room: async () => {},
+    onOutOfMemory() {},
+    log: silentLog,
+  })
   const { signal } = new AbortController()
   let isForeign = true
-  const held = line.commit(async () => {
+  const held = commitConnection.commit(async () => {
     if (isForeign) throw new ForeignKeyError('lane')
     return 'done'
   }, signal)
-  expect(await line.commit(async () => 'other', signal)).toBe('other')
-  expect(await line.run(async () => 'another', signal)).toBe('another')
-  expect(line.trouble()).toContain('the key lane')
+  expect(await commitConnection.commit(async () => 'other', signal)).toBe('other')
+  expect(await commitConnection.run(async () => 'another', signal)).toBe('another')
+  expect(commitConnection.trouble()).toContain('the key lane')
   expect(unwatched).toBeGreaterThan(0)
   isForeign = false
   expect(await held).toBe('done')
-  expect(line.trouble()).toBeUndefined()
+  expect(commitConnection.trouble()).toBeUndefined()
 })
