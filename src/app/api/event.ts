@@ -9,6 +9,7 @@ import { journalExtent } from '../../store/commit/journal.ts'
 import { findDeliveries } from '../../store/history/find-deliveries.ts'
 import { eventIdOf, historyTarget } from '../../store/history/history-target.ts'
 import type { Keys } from '../../store/keys.ts'
+import type { FoundDelivery } from '../../store/lanes/waiting.ts'
 import { cutText } from '../../text/redact.ts'
 import type { DryRun } from '../dry-run/dry-run.ts'
 import { type ExplainedRule as Explained, explainEvent, shownPreview } from '../dry-run/explanation.ts'
@@ -46,11 +47,11 @@ export async function eventStoryOf(
   if (target?.id === undefined)
     throw new ApiError(400, 'is no id of an event: CLUSTER/UID/RESOURCEVERSION/TYPE, its slashes as %2F')
   const found = await findDeliveries(parts, target, () => true, {
-    ...{ ...BOUNDS, records: MOST_RECORDS, history: HISTORY_BOUNDS },
+    ...{ ...BOUNDS, records: MOST_RECORDS, history: HISTORY_BOUNDS, objects: MOST_RENDERED },
   })
   const records = found.records.flatMap((it) => visibleRecord(caller, it) ?? [])
   const waiting = found.waiting.filter(({ delivery }) => mayRead(caller, delivery.event))
-  const letters = found.letters.filter(({ delivery }) => delivery && mayRead(caller, delivery.event))
+  const letters = found.letters.filter(({ delivery }) => mayRead(caller, delivery.event))
   const run = await parts.dryRun()
   const journal = await eventInJournal(parts, target.id, run.snapshot, signal)
   const event = journal && mayRead(caller, journal) ? journal : undefined
@@ -81,14 +82,14 @@ export async function eventStoryOf(
         attempts: [],
         attemptCount: 0,
         reason,
-        ...(delivery && mayReadAll(caller, delivery) && { detail }),
+        ...(mayReadAll(caller, delivery) && { detail }),
         deadLetterId,
       })
   }
   const observedMs = header ? Date.parse(header.time) : undefined
   const deliveryOf = deliveryFinder(header, event, [
     ...waiting.map(({ delivery }) => delivery),
-    ...letters.flatMap(({ delivery }) => delivery ?? []),
+    ...letters.map(({ delivery }) => delivery),
   ])
   let rendered = 0
   for (const line of lines) {
@@ -139,8 +140,9 @@ function summaryOf({ id, type, apiVersion, kind, namespace, name, event }: Event
 function deliveryFinder(
   header: EventHeader | undefined,
   event: ClusterEvent | undefined,
-  stored: readonly Delivery[],
+  found: readonly FoundDelivery[],
 ) {
+  const stored = found.filter((it): it is Delivery => it.objectJson !== undefined)
   return ({ sink, rule }: Pick<SinkLine, 'sink' | 'rule'>): Delivery | undefined => {
     const own = stored.find((it) => it.sink === sink && it.rule === rule)
     if (own || !header) return own

@@ -3,11 +3,10 @@ import type { Delivery } from '../../model/delivery.ts'
 import type { EventHeader } from '../../model/event.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Caller } from '../../observe/server/access.ts'
-import { findDeliveries } from '../../store/history/find-deliveries.ts'
+import { type FoundLetter, findDeliveries } from '../../store/history/find-deliveries.ts'
 import { eventIdOf, objectTarget } from '../../store/history/history-target.ts'
 import { readHistoryPage } from '../../store/history/read-history.ts'
 import type { Keys } from '../../store/keys.ts'
-import type { StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
 import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { Story, StoryItem, StoryOutcome } from './contract.ts'
@@ -39,8 +38,7 @@ export async function storyOf(
     isComplete = found.isComplete
     for (const it of found.waiting) if (mayRead(caller, it.delivery.event)) addWaiting(story, it)
     for (const it of found.letters)
-      if (it.delivery && mayRead(caller, it.delivery.event))
-        addLetter(story, it, mayReadAll(caller, it.delivery))
+      if (mayRead(caller, it.delivery.event)) addLetter(story, it, mayReadAll(caller, it.delivery))
   }
   const timeSlice = new TimeSlice()
   const { names } = target
@@ -164,7 +162,7 @@ function aboutHeader({ type, kind, namespace, name, event }: EventHeader, atMs: 
   }
 }
 
-export function waitingSinceMs({ event, releasedAt }: Delivery): number {
+export function waitingSinceMs({ event, releasedAt }: Pick<Delivery, 'event' | 'releasedAt'>): number {
   return Math.max(0, Date.parse(releasedAt ?? event.time))
 }
 
@@ -175,9 +173,8 @@ function addWaiting(story: Map<string, StoryItem>, { sink, delivery, isQuarantin
   add(item, { sink, rule: delivery.rule, outcome: 'waiting', atMs, attempts: 0, ...quarantined })
 }
 
-function addLetter(story: Map<string, StoryItem>, letter: StoredDeadLetter, withDetail: boolean): void {
+function addLetter(story: Map<string, StoryItem>, letter: FoundLetter, withDetail: boolean): void {
   const { id, sink, rule, reason, detail, atMs, delivery } = letter
-  if (!delivery) return
   const item = itemOf(story, eventIdOf(delivery.event.id), () => aboutHeader(delivery.event, atMs))
   add(item, {
     sink,

@@ -7,9 +7,8 @@ import type { HistoryRecord } from '../../model/history-record.ts'
 import { createSilences } from '../../rules/silences/silences.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
 import { listSilences } from '../../store/control/silences.ts'
-import { findDeliveries, newestId } from '../../store/history/find-deliveries.ts'
+import { type FoundLetter, findDeliveries, newestId } from '../../store/history/find-deliveries.ts'
 import { type HistoryTarget, isAboutTarget, isOf, type Sent } from '../../store/history/history-target.ts'
-import type { StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
 import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
 import { printable } from '../../text/printable.ts'
 import { duration } from '../../text/quantities.ts'
@@ -134,7 +133,7 @@ function waitingText(waiting: readonly WaitingDelivery[], isComplete: boolean): 
   return (rows.length > 0 ? table(rows) : '') + note
 }
 
-function lettersText(letters: readonly StoredDeadLetter[]): string {
+function lettersText(letters: readonly FoundLetter[]): string {
   const rows = letters.map(({ id, sink, rule, reason, detail }) => [
     `  ${sink}`,
     rule,

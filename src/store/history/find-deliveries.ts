@@ -3,16 +3,25 @@ import type { HistoryRecord } from '../../model/history-record.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { Keys } from '../keys.ts'
 import { listDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
-import { findWaiting, type WaitingBounds, type WaitingDelivery } from '../lanes/waiting.ts'
+import {
+  type FoundDelivery,
+  findWaiting,
+  type WaitingBounds,
+  type WaitingDelivery,
+  withoutObject,
+} from '../lanes/waiting.ts'
 import { eventIdOf, type HistoryTarget, isAboutTarget, isOf, type Sent } from './history-target.ts'
 import { type HistoryBounds, readHistoryPage } from './read-history.ts'
+
+/** A dead letter without what is large in it. */
+export type FoundLetter = Omit<StoredDeadLetter, 'payload' | 'delivery'> & { delivery: FoundDelivery }
 
 /** What is stored of the deliveries of an event, or of an object: how they ended, and where they are. */
 export interface FoundDeliveries {
   /** The newest first. */
   records: HistoryRecord[]
   waiting: WaitingDelivery[]
-  letters: StoredDeadLetter[]
+  letters: FoundLetter[]
   /** False if more deliveries wait, more dead letters are kept, or the history has more, than was looked at. */
   isComplete: boolean
 }
@@ -38,13 +47,16 @@ export async function findDeliveries(
   const isSought = (sent: Sent) => isAboutTarget(target, sent.event) && isWanted(sent)
   const { records, isRead } = await recordsOf(queue, target, bounds)
   const { waiting, isComplete } = await findWaiting(queue, isSought, bounds)
-  const letters: StoredDeadLetter[] = []
+  const letters: FoundLetter[] = []
   const timeSlice = new TimeSlice()
   const endMs = performance.now() + (bounds.withinMs ?? Number.POSITIVE_INFINITY)
-  let left = bounds.letters ?? MOST_LETTERS
+  const { letters: most = MOST_LETTERS, objects = 0 } = bounds
+  let left = most
   for await (const letter of listDeadLetters(queue.redis, queue.keys)) {
     if (left-- === 0 || performance.now() > endMs) return { records, waiting, letters, isComplete: false }
-    if (letter.delivery && isSought(letter.delivery)) letters.push(letter)
+    const { payload: _, delivery, ...about } = letter
+    if (delivery && isSought(delivery))
+      letters.push({ ...about, delivery: letters.length < objects ? delivery : withoutObject(delivery) })
     if (timeSlice.isDue()) await timeSlice.take()
   }
   return { records, waiting, letters, isComplete: isComplete && isRead }

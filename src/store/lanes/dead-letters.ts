@@ -3,6 +3,7 @@ import type { Delivery } from '../../model/delivery.ts'
 import { decodeEntry, UnreadableEntryError } from '../entry.ts'
 import type { Keys } from '../keys.ts'
 import { countIn, findField } from './lane-reader.ts'
+import { PageSize } from './page-size.ts'
 
 /** A delivery that was given up, kept until somebody retries or drops it. */
 export interface StoredDeadLetter {
@@ -29,7 +30,8 @@ export interface DeadLetterFilter {
   reason?: string | undefined
 }
 
-const PAGE = 200
+/** Letters of one read, at most. */
+const MOST_LETTERS = 40
 
 /** Newest first. */
 export async function* listDeadLetters(
@@ -37,13 +39,18 @@ export async function* listDeadLetters(
   keys: Keys,
   filter: DeadLetterFilter = {},
 ): AsyncGenerator<StoredDeadLetter> {
-  let end = '+'
-  for (;;) {
-    const rows = await redis.xrevrangeBuffer(keys.deadLetters, end, '-', 'COUNT', PAGE)
+  const page = new PageSize(MOST_LETTERS)
+  for (let end = '+'; ; ) {
+    const { count } = page
+    const rows = await redis.xrevrangeBuffer(keys.deadLetters, end, '-', 'COUNT', count)
     yield* chosen(rows, filter)
     const last = rows.at(-1)
-    if (rows.length < PAGE || !last) return
+    if (rows.length < count || !last) return
     end = `(${last[0].toString()}`
+    page.note(
+      rows.length,
+      rows.reduce((sum, [, fields]) => sum + bytesOf(fields), 0),
+    )
   }
 }
 
@@ -150,8 +157,13 @@ export async function oldestDeadLetters(
   const rows = await redis.xrangeBuffer(keys.deadLetters, start, '+', 'COUNT', count)
   return rows.map(([id, fields]) => ({
     letter: letterOf(id.toString(), fields),
-    bytes: fields.reduce((sum, field, i) => sum + (i % 2 === 1 ? field.length : 0), 0),
+    bytes: bytesOf(fields),
   }))
+}
+
+/** Of the values. */
+function bytesOf(fields: readonly Buffer[]): number {
+  return fields.reduce((sum, field, i) => sum + (i % 2 === 1 ? field.length : 0), 0)
 }
 
 export async function findDeadLetter(
