@@ -135,7 +135,10 @@ export const KafkaConfig = z
       .default('kubeherald')
       .meta({ description: 'What the brokers call it; default: kubeherald.' }),
     topic: Topic.optional().meta({ description: 'The topic: a template.', examples: ['k8s.events'] }),
-    key: Key.optional().meta({ description: "The key of a record: a template; default: the object's uid." }),
+    key: Key.optional().meta({
+      description:
+        'The key of a record: a template; default: the cluster, kind, namespace and name of the object.',
+    }),
     format: Format.default('binary').meta({
       description: 'CloudEvents in binary (default) or structured mode, or the object.',
     }),

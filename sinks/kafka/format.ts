@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import {
   laneByKey,
-  laneByObject,
   type Message,
   type Outcome,
+  objectKey,
+  orderOf,
   type Routed,
   renderFault,
   type Template,
@@ -153,7 +154,7 @@ export function destinationOf(
     if (fault !== undefined)
       return rejected(`${JSON.stringify(topic.slice(0, 300))} is no topic name: ${fault}`)
     const own = route.key ?? config.key
-    const key = own ? render(own, subject) : state ? `${event.cluster}/${event.uid}` : event.uid
+    const key = own ? render(own, subject) : objectKey(event)
     if (key === '') return rejected(`the key "${own?.source.slice(0, 200) ?? ''}" is empty for this object`)
     return { topic, key: bounded(key), state, format }
   } catch (error) {
@@ -166,7 +167,7 @@ export function destinationOf(
 /** `<topic>.<0–15>`: a topic that fails delays its own lanes alone, and one key's records stay in one. */
 export function laneOf(subject: Routed<KafkaRoute>, config: KafkaConfig): string {
   const place = destinationOf(subject, config)
-  if ('kind' in place) return `@.${laneByObject(subject.event)}`
+  if ('kind' in place) return `@.${laneByKey(orderOf(subject))}`
   return `${place.topic}.${laneByKey(place.key)}`
 }
 

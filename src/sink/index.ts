@@ -19,7 +19,7 @@ export {
   renderFault,
   type Semaphore,
 } from './in-order.ts'
-export { LANES, laneByKey, laneByObject, orderOf } from './lane-key.ts'
+export { LANES, laneByKey, objectKey, orderOf } from './lane-key.ts'
 export { createMask, type Mask, secretsOfHeaders, secretsOfUrl, shownPath } from './mask.ts'
 export type {
   Content,

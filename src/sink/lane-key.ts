@@ -4,11 +4,6 @@ import type { EventHeader } from '../model/event.ts'
 /** How many lanes a sink has by default. */
 export const LANES = 16
 
-/** Returns the lane of an object by its uid: all of its deliveries get the same one, unless it is recreated. */
-export function laneByObject({ uid }: Pick<EventHeader, 'uid'>, lanes = LANES): string {
-  return laneByKey(uid, lanes)
-}
-
 /** Returns the lane of an ordering key, such as that of `orderOf`: FNV-1a, the same in every version. */
 export function laneByKey(key: string, lanes = LANES): string {
   let hash = 0x811c9dc5
@@ -25,6 +20,11 @@ export function orderOf({ order, event }: { order?: string; event: Named }): str
   const { apiVersion, kind, namespace = '', name } = event
   const [group] = apiVersion.includes('/') ? apiVersion.split('/') : ['']
   return `${group ? `${kind}.${group}` : kind}/${namespace}/${name}`
+}
+
+/** Returns the key of an object among those of all clusters, the same after it was deleted and created again: `prod/Pod/shop/web`. */
+export function objectKey(event: Named & Pick<EventHeader, 'cluster'>): string {
+  return `${event.cluster}/${orderOf({ event })}`
 }
 
 type Named = Pick<EventHeader, 'apiVersion' | 'kind' | 'namespace' | 'name'>

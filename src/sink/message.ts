@@ -1,6 +1,7 @@
 import type { ContainerLog } from '../model/container-log.ts'
 import type { Delivery, Digest, Resolved, TraceContext } from '../model/delivery.ts'
 import type { EventHeader, FieldChange } from '../model/event.ts'
+import { objectKey } from './lane-key.ts'
 
 /**
  * The subject of templates, lanes and messages: one event, or a digest or resolve notification, for one sink, by
@@ -222,7 +223,7 @@ export function cloudEventAttributes(
     name: event.name,
     uid: event.uid,
     resourceversion: event.resourceVersion,
-    partitionkey: event.uid,
+    partitionkey: objectKey(event),
     ...(event.synthesized && { synthesized: true }),
     ...(subject.replayed && { replayed: true }),
     ...(severity && { severity }),

@@ -1,6 +1,6 @@
 import webhook from '../../sinks/webhook/index.ts'
 import { createRender } from '../../src/render/message.ts'
-import { laneByObject } from '../../src/sink/index.ts'
+import { laneByKey, orderOf } from '../../src/sink/index.ts'
 import { contentOfSummary } from '../render/content-of-summary.ts'
 import { contextOf, optionsOf } from '../sinks/bed.ts'
 import { benchEventDelivery } from './event.ts'
@@ -38,7 +38,7 @@ const deliveryOf = form === 'events' ? benchEventDelivery : benchDelivery
 
 const render = createRender({ routeOf: () => ({}), contentOf: ({ summary }) => contentOfSummary(summary) })
 const deliveries = Array.from({ length: 500 }, (_, i) => deliveryOf(i))
-const lanes = [...Map.groupBy(deliveries, ({ event }) => laneByObject(event)).values()]
+const lanes = [...Map.groupBy(deliveries, (it) => laneByKey(orderOf(it))).values()]
 const options = mode === 'single' ? single : bulk
 const sink = await webhook.open(await optionsOf(webhook, { url, ...options }), contextOf())
 const { signal } = new AbortController()

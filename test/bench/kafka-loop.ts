@@ -1,7 +1,7 @@
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 import kafka from '../../sinks/kafka/index.ts'
 import { prepareKafkajs } from '../../sinks/kafka/kafkajs.ts'
-import { LANES, laneByObject, type Message } from '../../src/sink/index.ts'
+import { LANES, laneByKey, type Message, orderOf } from '../../src/sink/index.ts'
 import { contextOf, messageOf, openSink } from '../sinks/bed.ts'
 import { benchDelivery } from './pod.ts'
 
@@ -27,7 +27,7 @@ process.exit(0)
 async function ours(): Promise<number> {
   const options = { brokers: [broker], topic, compression, format: 'object' }
   await using sink = await openSink(kafka, options, contextOf())
-  const lanes = Map.groupBy(messages, ({ event }) => laneByObject(event))
+  const lanes = Map.groupBy(messages, (it) => laneByKey(orderOf(it)))
   await sink.deliver(messages.slice(0, BATCH) as never, never)
   const startedMs = performance.now()
   await Promise.all(

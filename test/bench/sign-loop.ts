@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { Agent, request } from 'undici'
 import webhook from '../../sinks/webhook/index.ts'
 import { createRender } from '../../src/render/message.ts'
-import { laneByObject } from '../../src/sink/index.ts'
+import { laneByKey, orderOf } from '../../src/sink/index.ts'
 import { contentOfSummary } from '../render/content-of-summary.ts'
 import { contextOf, optionsOf } from '../sinks/bed.ts'
 import { benchDelivery } from './pod.ts'
@@ -30,7 +30,7 @@ async function throughSink(): Promise<() => Promise<void>> {
     await optionsOf(webhook, { url, secret, concurrency: connections }),
     contextOf(),
   )
-  const lanes = [...Map.groupBy(deliveries, ({ event }) => laneByObject(event)).values()]
+  const lanes = [...Map.groupBy(deliveries, (it) => laneByKey(orderOf(it))).values()]
   const { signal } = new AbortController()
   let left = count
   async function serve(lane: readonly (typeof deliveries)[number][]): Promise<void> {

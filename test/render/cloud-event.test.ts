@@ -30,7 +30,7 @@ test('a delivery is a CloudEvent 1.0 with the object as it came', () => {
     name: 'web',
     uid: 'u-1',
     resourceversion: '7',
-    partitionkey: 'u-1',
+    partitionkey: 'test/ConfigMap/default/web',
     data: { type: 'MODIFIED', rule: 'all', object: { kind: 'ConfigMap', data: { a: 'ü' } } },
   })
 })

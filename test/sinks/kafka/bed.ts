@@ -20,10 +20,11 @@ export function open(options: Options, context: Partial<SinkContext> = {}) {
   return openSink(kafka, options, { name: 'bus', ...context })
 }
 
-/** A message with what its rule says for the sink. */
+/** A message with what its rule says for the sink; of an object with the name `uid`, where it has no other. */
 export function message(parts: Omit<MessageParts, 'route'> & { route?: Route } = {}): Message<KafkaRoute> {
   const route = KafkaRoute.parse(parts.route ?? {})
-  return messageOf({ ...parts, route }) as Message<KafkaRoute>
+  const { name = parts.uid } = parts
+  return messageOf({ ...parts, ...(name !== undefined && { name }), route }) as Message<KafkaRoute>
 }
 
 export type KafkaSink = Awaited<ReturnType<typeof open>>

@@ -98,7 +98,10 @@ test('without topic anywhere, deliveries wait for the configuration', () => {
 
 test('lanes are by topic and key: one key, one lane, also for an object that was created anew', () => {
   const config = configOf({ state: true, key: '{{ namespace }}/{{ name }}' })
-  expect(laneOf(message({ uid: 'first' }), config)).toBe(laneOf(message({ uid: 'second' }), config))
+  for (const it of [config, configOf({ state: true }), configOf({})]) {
+    const [deleted, recreated] = ['first', 'second'].map((uid) => laneOf(message({ name: 'web', uid }), it))
+    expect(deleted).toBe(recreated)
+  }
   expect(laneOf(message({ route: { topic: 'other' } }), config)).toMatch(/^other\.\d+$/)
   const lanes = Array.from({ length: 200 }, (_, i) => laneOf(message({ name: `n-${i}` }), config))
   expect(new Set(lanes).size).toBe(16)

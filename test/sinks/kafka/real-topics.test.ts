@@ -17,7 +17,7 @@ const object = (n: number) => ({
   data: { n: String(n) },
 })
 
-test('events: a CloudEvent in binary mode, its key the uid, its value the data', async () => {
+test('events: a CloudEvent in binary mode, its key the object, its value the data', async () => {
   const { brokers } = kafka
   await makeTopic(brokers, 'events')
   await using sink = await open({ brokers: [...brokers], topic: 'events' })
@@ -29,7 +29,7 @@ test('events: a CloudEvent in binary mode, its key the uid, its value the data',
   expect(await sink.deliver([sent], never)).toEqual([DELIVERED])
   const [record] = await readTopic(brokers, 'events')
   const { data, ...envelope } = JSON.parse(sent.cloudEvent.toString())
-  expect(record).toMatchObject({ key: 'uid-web', value: JSON.stringify(data) })
+  expect(record).toMatchObject({ key: 'test/ConfigMap/shop/grün\u0007', value: JSON.stringify(data) })
   expect(record?.headers).toEqual({
     ce_specversion: '1.0',
     ce_id: envelope.id,
@@ -45,7 +45,7 @@ test('events: a CloudEvent in binary mode, its key the uid, its value the data',
     ce_name: 'grün ',
     ce_uid: 'uid-web',
     ce_resourceversion: '7',
-    ce_partitionkey: 'uid-web',
+    ce_partitionkey: 'test/ConfigMap/shop/grün ',
   })
 })
 
@@ -92,9 +92,9 @@ test('state: the newest object under its key, and null with headers when it is d
   await deliverAll(sink, changes)
   const records = await readTopic(brokers, 'state')
   expect(records.map(({ key, value }) => [key, value])).toEqual([
-    ['test/uid-web', JSON.stringify(object(1))],
-    ['test/uid-web', JSON.stringify(object(2))],
-    ['test/uid-web', null],
+    ['test/ConfigMap/default/web', JSON.stringify(object(1))],
+    ['test/ConfigMap/default/web', JSON.stringify(object(2))],
+    ['test/ConfigMap/default/web', null],
   ])
   expect(records[2]?.headers).toMatchObject({
     ce_type: 'dev.kubeherald.resource.deleted',
@@ -143,7 +143,7 @@ test('keys are in the partitions where librdkafka puts them', async () => {
   const keys = Array.from({ length: 600 }, (_, i) => `${['prod/', 'имя-', '🚀', ''][i % 4]}key-${i * 7}`)
   await makeTopic(brokers, 'ours', { partitions: 7 })
   await makeTopic(brokers, 'theirs', { partitions: 7 })
-  await using sink = await open({ brokers: [...brokers], topic: 'ours' })
+  await using sink = await open({ brokers: [...brokers], topic: 'ours', key: '{{ uid }}' })
   await deliverAll(
     sink,
     keys.map((uid) => message({ uid })),
