@@ -132,12 +132,18 @@ test('acceptance 1: which sink is behind, since when, and why', async () => {
 
 test('acceptance 1: what is among the dead letters, and to send it again', async () => {
   await visit('/')
+  const listed = page.waitForResponse((it) => it.url().endsWith('/api/v1/dead-letters'))
   await page.getByRole('navigation').getByRole('link', { name: 'Dead letters' }).click()
+  const shown = await listed
   await expectText(row('Groups', 'pager'), '2')
   bed.pager.answer(() => ({ status: 200 }))
   const before = bed.pager.requests.length
   await row('Groups', 'pager').getByRole('button', { name: 'Retry' }).click()
+  const asked = page.waitForRequest((it) => it.url().endsWith('/dead-letters/retry'))
   await page.getByRole('dialog').getByRole('button', { name: 'Send them again' }).click()
+  // Those that the page has shown, and none that came since.
+  const { newest } = await shown.json()
+  expect((await asked).postDataJSON()).toMatchObject({ sink: 'pager', until: newest })
   await expectText(page.locator('main'), 'There are no dead letters')
   await waitFor(() => bed.pager.requests.length === before + 2, { what: 'both again' })
   expect(bed.pager.requests.slice(before).map((it) => it.status)).toEqual([200, 200])

@@ -3,8 +3,10 @@ import { followSilences } from '../../src/app/silences.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { acknowledgeIncident, listIncidents } from '../../src/store/control/incidents.ts'
+import { forgetAcknowledgements } from '../../src/store/control/outdated-acknowledgements.ts'
 import { addSilence, expireSilence, listSilences } from '../../src/store/control/silences.ts'
 import { readHistory } from '../../src/store/history/read-history.ts'
+import { encodeState } from '../../src/store/limits/limit-states.ts'
 import { type Happening, limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { startRealLimits } from './real-limits-bed.ts'
@@ -192,7 +194,124 @@ test('the incident of one object is acknowledged until it ends', async () => {
   expect(await list()).toEqual([])
   await happen({ at: 20, uid: 'u' })
   expect((await list())[0]).not.toHaveProperty('acknowledged')
+  await forgetAcknowledgements(it.reader, it.keys)
   expect(await it.reader.hlen(it.keys.acknowledged)).toBe(0)
+})
+
+/** Writes states of limits as a commit stores them. */
+async function startStates() {
+  const it = await startStoreBed()
+  const { reader: redis, keys } = it
+  const own = async (source: string, key: string, sinceMs: number, more: object = {}) => {
+    const state = { v: 1, limit: 'follow', rule: 'r', waiting: 0, sinceMs, atMs: sinceMs, ...more }
+    const value = encodeState({ text: JSON.stringify(state), expiresAfterMs: DAY_MS }, START_MS)
+    await redis.hset(keys.sources, source, '{}')
+    await redis.hset(keys.ownLimits(source), key, value)
+    await redis.zadd(keys.ownLimitTimers(source), sinceMs, key)
+  }
+  const shared = async (key: string, dueMs: number, limit: string) => {
+    const last = { header: { kind: 'Pod', name: key }, object: '{}', sinks: ['hook'] }
+    const state = { v: 1, limit, rule: 'r', waiting: 0, sinceMs: START_MS, lastMs: START_MS, last }
+    await redis.set(
+      keys.limit(key),
+      encodeState({ text: JSON.stringify(state), expiresAfterMs: DAY_MS, dueMs }, START_MS),
+    )
+    await redis.zadd(keys.limitTimers, dueMs, key)
+  }
+  return Object.assign(it, { own, shared })
+}
+
+/** Does something after the first reply of each of these commands, as another client could. */
+function afterFirst(redis: object, commands: readonly string[], what: () => Promise<unknown>): void {
+  for (const command of commands) {
+    const target = redis as Record<string, (...args: unknown[]) => Promise<unknown>>
+    const send = target[command]?.bind(redis)
+    if (!send) throw new Error(`no command ${command}`)
+    let isFirst = true
+    target[command] = async (...args) => {
+      const reply = await send(...args)
+      if (isFirst) {
+        isFirst = false
+        await what()
+      }
+      return reply
+    }
+  }
+}
+
+test('a list has each open incident, although other states end between two pages of it; it changes nothing', async () => {
+  await using it = await startStates()
+  const { reader: redis, keys } = it
+  const waiting = { pending: { told: { header: {}, object: '{}', sinks: ['s'] }, places: {} } }
+  const few = Array.from({ length: 20 }, (_, i) => i)
+  for (const i of few) {
+    await it.own('s1', `p${i}:r`, START_MS - 1_000 + i, waiting)
+    await it.shared(`r:w${i}`, START_MS + i, 'other')
+  }
+  for (let i = 0; i < 200; i++) {
+    await it.own('s1', `o${i}:r`, START_MS + i)
+    await it.shared(`r:i${i}`, START_MS + 1_000 + i, 'quiet')
+  }
+  const by = { by: 'alice', atMs: START_MS }
+  for (let i = 0; i < 200; i++) await acknowledgeIncident(redis, keys, { rule: 'r', key: `o${i}:r` }, by)
+  afterFirst(redis, ['zrange', 'zscan', 'hscanBuffer'], async () => {
+    await redis.zrem(keys.ownLimitTimers('s1'), ...few.map((i) => `p${i}:r`))
+    await redis.hdel(keys.ownLimits('s1'), ...few.map((i) => `p${i}:r`))
+    await redis.zrem(keys.limitTimers, ...few.map((i) => `r:w${i}`))
+  })
+  for (const _ of ['while they end', 'afterwards']) {
+    const { items, isComplete } = await listIncidents(redis, keys)
+    expect([items.length, isComplete]).toEqual([400, true])
+    expect(items.filter(({ acknowledged }) => acknowledged?.by === 'alice')).toHaveLength(200)
+  }
+  expect(await redis.hlen(keys.acknowledged)).toBe(200)
+})
+
+test('an acknowledgement is deleted when no source has the state of its incident; others stay', async () => {
+  await using it = await startStates()
+  const { reader: redis, keys } = it
+  const by = { by: 'alice', atMs: START_MS }
+  for (const name of ['open', 'over', 'again', 'ended', 'damaged']) {
+    await it.own(name === 'open' ? 's2' : 's1', `${name}:r`, START_MS)
+    expect(await acknowledgeIncident(redis, keys, { rule: 'r', key: `${name}:r` }, by)).toBe(true)
+  }
+  // It may begin again before its end was sent.
+  await it.own('s1', 'over:r', START_MS, { over: { told: {}, atMs: START_MS, why: 'ended' } })
+  await it.own('s1', 'again:r', START_MS + 1)
+  await redis.hdel(keys.ownLimits('s1'), 'ended:r')
+  await redis.hset(keys.ownLimits('s1'), 'damaged:r', 'another format')
+  expect(await forgetAcknowledgements(redis, keys)).toBe(2)
+  expect((await redis.hkeys(keys.acknowledged)).toSorted()).toEqual(['damaged:r', 'open:r', 'over:r'])
+  await redis.set(keys.schema, '99')
+  await redis.hdel(keys.ownLimits('s1'), 'over:r')
+  expect(await forgetAcknowledgements(redis, keys)).toBe(0)
+})
+
+test('no acknowledgement is lost while a source is adopted, nor one that is made meanwhile', async () => {
+  await using it = await startStates()
+  const { reader: redis, keys } = it
+  const by = { by: 'alice', atMs: START_MS }
+  await it.own('former', 'u:r', START_MS)
+  const adopt = async () => {
+    await it.own('new', 'u:r', START_MS)
+    await redis.hdel(keys.ownLimits('former'), 'u:r')
+  }
+  afterFirst(redis, ['hkeys'], adopt)
+  expect(await acknowledgeIncident(redis, keys, { rule: 'r', key: 'u:r' }, by)).toBe(true)
+  afterFirst(redis, ['hkeys'], async () => {
+    await it.own('newer', 'u:r', START_MS)
+    await redis.hdel(keys.ownLimits('new'), 'u:r')
+  })
+  expect(await forgetAcknowledgements(redis, keys)).toBe(0)
+  await redis.hdel(keys.ownLimits('newer'), 'u:r')
+  const next = JSON.stringify({ ...by, by: 'bob', sinceMs: START_MS + 1 })
+  const { eval: send } = redis
+  redis.eval = (async (...args: Parameters<typeof send>) => {
+    await redis.hset(keys.acknowledged, 'u:r', next)
+    return send.apply(redis, args)
+  }) as typeof send
+  expect(await forgetAcknowledgements(redis, keys)).toBe(0)
+  expect(await redis.hget(keys.acknowledged, 'u:r')).toBe(next)
 })
 
 test('an acknowledged incident is not escalated by a rule with the same conditions; others send, and so does the next incident', async () => {

@@ -182,6 +182,8 @@ test('what a removed rule knew of objects is forgotten: should it come back, who
   const idle = encodeState({ text: '{}', expiresAfterMs: 60_000 }, Date.now())
   for (const field of ['u:lasting', 'u:not-lasting', 'u:slow']) await it.reader.hset(own, field, idle)
   await it.reader.zadd(it.keys.ownLimitTimers(SOURCE.key), Date.now() + 60_000, 'u:lasting')
+  const by = JSON.stringify({ by: 'alice', atMs: 1, sinceMs: 1 })
+  await it.reader.hset(it.keys.acknowledged, 'u:lasting', by, 'gone:lasting', by)
   const store = it.newStore()
   let rules = ['digest', 'slow', 'lasting']
   let looks = 0
@@ -203,8 +205,13 @@ test('what a removed rule knew of objects is forgotten: should it come back, who
   })
   await waitFor(() => looks > 10, { what: 'some looks' })
   expect(await it.reader.hexists(own, 'u:lasting')).toBe(1)
+  // Of a state that cannot be read nobody knows whether it is of the incident.
+  expect(await it.reader.hkeys(it.keys.acknowledged)).toEqual(['u:lasting'])
   rules = ['digest', 'slow']
   await waitFor(async () => (await it.reader.hexists(own, 'u:lasting')) === 0, { what: 'it to be forgotten' })
+  await waitFor(async () => (await it.reader.exists(it.keys.acknowledged)) === 0, {
+    what: 'its acknowledgement to be forgotten',
+  })
   await former.close()
   // What waits is decided when its time comes.
   const left = ['u:not-lasting', 'u:slow', 'uid-of-lasting-a:lasting', 'uid-of-slow-b:slow']

@@ -3,7 +3,12 @@ import type { Caller } from '../../observe/server/access.ts'
 import type { Keys } from '../../store/keys.ts'
 import { dropDeadLetter, NoLaneError, retryDeadLetter } from '../../store/lanes/dead-letter-actions.ts'
 import { deadLettersBefore, summarizeDeadLetters } from '../../store/lanes/dead-letter-names.ts'
-import { deadLetterPages, findDeadLetter, type StoredDeadLetter } from '../../store/lanes/dead-letters.ts'
+import {
+  deadLetterPages,
+  findDeadLetter,
+  newestDeadLetter,
+  type StoredDeadLetter,
+} from '../../store/lanes/dead-letters.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type {
   DeadLetter,
@@ -41,10 +46,12 @@ export async function deadLettersPage(
 ): Promise<DeadLetters> {
   if (cursor !== undefined && !ID.test(cursor))
     throw new ApiError(400, 'query.cursor: is not the `next` of an answer')
+  const newest = await newestDeadLetter(redis, keys)
+  if (newest === undefined) return { items: [], groups: [], total: 0, isComplete: true }
   const letters: StoredDeadLetter[] = []
   const endMs = performance.now() + WITHIN_MS
   let next: string | undefined
-  for await (const letter of deadLettersBefore(redis, keys, filter, cursor)) {
+  for await (const letter of deadLettersBefore(redis, keys, filter, { until: newest, before: cursor })) {
     if (isVisible(caller, letter)) letters.push(letter)
     if (letters.length < limit && performance.now() < endMs) continue
     next = letter.id
@@ -52,10 +59,14 @@ export async function deadLettersPage(
   }
   const items = letters.map((it) => itemOf(it, caller))
   const page = { items, ...(next !== undefined && { next }) }
-  // To count those of some namespaces each one would have to be unpacked.
-  if (caller.namespaces)
-    return { ...page, ...groupsOf(letters), isComplete: next === undefined && cursor === undefined }
-  return { ...page, ...(await summarizeDeadLetters(redis, keys, filter, WITHIN_MS / 2)) }
+  // To count those of some namespaces each one would have to be unpacked. When others get some is not theirs to know.
+  if (caller.namespaces) {
+    const [first] = letters
+    const isComplete = next === undefined && cursor === undefined
+    return { ...page, ...groupsOf(letters), isComplete, ...(first && { newest: first.id }) }
+  }
+  const counted = await summarizeDeadLetters(redis, keys, filter, { until: newest, withinMs: WITHIN_MS / 2 })
+  return { ...page, ...counted, newest }
 }
 
 function groupsOf(letters: readonly StoredDeadLetter[]): Pick<DeadLetters, 'groups' | 'total'> {
@@ -112,7 +123,10 @@ export async function deadLetterOf(
 type Change = (redis: Redis, keys: Keys, letter: StoredDeadLetter) => Promise<boolean>
 export const CHANGES = { retry: retryDeadLetter, drop: dropDeadLetter } satisfies Record<string, Change>
 
-/** Retries or drops the chosen ones, the oldest first: those of an object keep their order. With `left` the request goes on behind `next`. */
+/**
+ * Retries or drops the chosen ones, the oldest first: those of an object keep their order. With `left` the request goes on behind `next`, to
+ * where it began: what is rejected again does not come back into the choice, and what comes later is not part of it.
+ */
 export async function changeDeadLetters(
   queue: Queue,
   choice: DeadLetterChoice,
@@ -140,25 +154,36 @@ export async function changeDeadLetters(
     }
     return answer
   }
-  const { all: _, cursor, ...filter } = choice
+  const { all: _, cursor, until: atMost, ...filter } = choice
+  const range = await rangeOf(queue, cursor, atMost)
+  if (!range) return answer
   let looked = 0
   let next = cursor
+  const nextOf = (id: string) => `${id}~${range.until}`
   const isOver = () =>
     answer.done + answer.failed.length >= MOST_CHANGED || looked >= mostRead || performance.now() > endMs
-  for await (const { letters, read, last } of deadLetterPages(redis, keys, filter, cursor)) {
+  for await (const { letters, read, last } of deadLetterPages(redis, keys, filter, range)) {
     // A first page is always looked at, so that each request comes further.
     if (looked > 0 && isOver()) return { ...answer, left: true, ...(next !== undefined && { next }) }
     for (const letter of letters) {
       if (answer.done + answer.failed.length >= MOST_CHANGED)
         return { ...answer, left: true, ...(next !== undefined && { next }) }
       await one(letter, false)
-      next = letter.id
+      next = nextOf(letter.id)
       if (timeSlice.isDue()) await timeSlice.take()
     }
     looked += read
-    next = last
+    next = nextOf(last)
   }
   return answer
+}
+
+/** Returns what a request looks at: from behind its cursor to the newest one at the first request, or `atMost`. Undefined if there is none. */
+async function rangeOf({ redis, keys }: Queue, cursor: string | undefined, atMost: string | undefined) {
+  const [behind, known] = cursor?.split('~') ?? []
+  const newest = known ?? (await newestDeadLetter(redis, keys))
+  if (newest === undefined) return undefined
+  return { behind, until: atMost !== undefined && compareIds(atMost, newest) < 0 ? atMost : newest }
 }
 
 /** Returns why a dead letter could not be changed; undefined if it was. */

@@ -6,9 +6,9 @@ import { objectTitle } from '../../text/object-title.ts'
 import { decodeIndexEntry } from '../commit/index-entries.ts'
 import { readSource } from '../commit/stored-json.ts'
 import type { Keys } from '../keys.ts'
-import { decodeState, ruleOfOwn, ruleOfShared, withText } from '../limits/limit-states.ts'
+import { decodeState, ruleOfOwn, ruleOfShared, scored, withText } from '../limits/limit-states.ts'
 import { readHash } from '../redis/scan.ts'
-import { evalScript } from '../redis/script.ts'
+import { evalScript, valuesOf } from '../redis/script.ts'
 
 /** The open incidents that were found: `isComplete` is false if there are more states than were read. */
 interface Incidents {
@@ -16,7 +16,7 @@ interface Incidents {
   isComplete: boolean
 }
 
-/** How many states are read, of each kind. */
+/** About how many states are read, of each kind. */
 const MOST_READ = 10_000
 const PAGE = 100
 
@@ -28,14 +28,17 @@ redis.call('INCR', KEYS[2])
 return 1
 `
 
-/** Returns the open incidents of rules with `resolve` or `for`, the oldest first. */
+/**
+ * Returns the open incidents of rules with `resolve` or `for`, the oldest first. Those that are open all the time are found: SCAN
+ * guarantees that, while ranks change with each state. Only while a source is adopted, its incidents may be missing.
+ */
 export async function listIncidents(redis: Redis, keys: Keys): Promise<Incidents> {
-  const items: Incident[] = []
-  const shared = await readShared(redis, keys, (key, state) => items.push(ofResolveAfter(key, state)))
-  const own = await readOwn(redis, keys, items)
+  const shared = await readShared(redis, keys)
+  const own = await readOwn(redis, keys)
+  const items = [...shared.items, ...own.items]
   return {
     items: items.toSorted((a, b) => a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1)),
-    isComplete: shared && own,
+    isComplete: shared.isComplete && own.isComplete,
   }
 }
 
@@ -54,22 +57,23 @@ export async function acknowledgeIncident(
   return acknowledgeOwn(redis, keys, key, by)
 }
 
-/** Incidents of `resolve: {after}` each have a timer. Returns whether all were read. */
-async function readShared(
-  redis: Redis,
-  keys: Keys,
-  found: (key: string, state: ResolveAfterState) => void,
-): Promise<boolean> {
-  for (let start = 0; start < MOST_READ; start += PAGE) {
-    const page = await redis.zrange(keys.limitTimers, String(start), String(start + PAGE - 1))
+/** Incidents of `resolve: {after}` each have a timer. */
+async function readShared(redis: Redis, keys: Keys): Promise<Incidents> {
+  const found = new Map<string, Incident>()
+  let read = 0
+  for (let cursor: string | undefined; cursor !== '0'; ) {
+    if (read >= MOST_READ) return { items: [...found.values()], isComplete: false }
+    const [next, flat]: [string, string[]] = await redis.zscan(keys.limitTimers, cursor ?? '0', 'COUNT', PAGE)
+    const page = scored(flat).map(({ key }) => key)
     const values = page.length > 0 ? await redis.mgetBuffer(...page.map(keys.limit)) : []
     for (const [i, key] of page.entries()) {
       const state = stateIn(values[i])
-      if (state?.limit === 'quiet') found(key, state)
+      if (state?.limit === 'quiet') found.set(key, ofResolveAfter(key, state))
     }
-    if (page.length < PAGE) return true
+    read += page.length
+    cursor = next
   }
-  return false
+  return { items: [...found.values()], isComplete: true }
 }
 
 function ofResolveAfter(key: string, { rule, sinceMs, sent, last, ack }: ResolveAfterState): Incident {
@@ -99,61 +103,79 @@ async function acknowledgeShared(
 }
 
 async function acknowledgeOwn(redis: Redis, keys: Keys, key: string, by: Acknowledgement): Promise<boolean> {
-  let isFound = false
-  for (const source of (await readHash(redis, keys.sources)).keys()) {
-    const state = stateIn(await redis.hgetBuffer(keys.ownLimits(source), key))
-    if (!isOpen(state)) continue
-    const stored: StoredAcknowledgement = { ...by, sinceMs: state.sinceMs }
-    await redis.hset(keys.acknowledged, key, JSON.stringify(stored))
-    isFound = true
-  }
-  return isFound
+  const [values = []] = await readOwnStates(redis, keys, [key])
+  const state = values.map(stateIn).findLast(isOpen)
+  if (!state) return false
+  const stored: StoredAcknowledgement = { ...by, sinceMs: state.sinceMs }
+  await redis.hset(keys.acknowledged, key, JSON.stringify(stored))
+  return true
 }
 
-/** Adds the open incidents of single objects; deletes acknowledgements of those that ended. Returns whether all states were read. */
-async function readOwn(redis: Redis, keys: Keys, items: Incident[]): Promise<boolean> {
+/** Returns for each key the states that all sources have, as they are at one moment: an adoption moves them from one source to another. */
+export async function readOwnStates(redis: Redis, keys: Keys, names: readonly string[]): Promise<Buffer[][]> {
+  for (let sources = await redis.hkeys(keys.sources); ; ) {
+    const transaction = redis.multi().hkeys(keys.sources)
+    for (const source of sources) transaction.hmgetBuffer(keys.ownLimits(source), ...names)
+    const [current, ...rows] = valuesOf(await transaction.exec()) as [string[], ...(Buffer | null)[][]]
+    if (new Set(current).isSubsetOf(new Set(sources)))
+      return names.map((_, i) => rows.flatMap((row) => row[i] ?? []))
+    sources = current
+  }
+}
+
+/** Only reads: Redis can refuse writes. */
+async function readOwn(redis: Redis, keys: Keys): Promise<Incidents> {
   const acknowledged = await readHash(redis, keys.acknowledged)
-  const outdated = new Set(acknowledged.keys())
-  let left = MOST_READ / PAGE
+  /** A state that is moved from source to source meanwhile is found twice. */
+  const found = new Map<string, Incident>()
+  let read = 0
   for (const [source, text] of await readHash(redis, keys.sources)) {
     const kind = readSource(source, text)?.resource.kind
-    for (let start = 0; ; start += PAGE) {
-      if (left-- === 0) return false
-      const page = await redis.zrange(keys.ownLimitTimers(source), String(start), String(start + PAGE - 1))
-      const open = page.length > 0 ? await openIn(redis, keys, source, page) : []
+    const own = new Map<string, Incident>()
+    let cursor: string | undefined
+    while (cursor !== '0' && read < MOST_READ) {
+      const { next, count, open } = await openIn(redis, keys, source, cursor ?? '0')
       for (const { key, state, name } of open) {
         const ack = acknowledgementIn(acknowledged.get(key), state)
-        if (ack) outdated.delete(key)
-        items.push({
+        own.set(key, {
           ...{ rule: state.rule, key, sinceMs: state.sinceMs },
           ...(name && { object: objectText({ kind, ...name }) }),
           notifications: state.open ? 1 : 0,
           ...(ack && { acknowledged: ack }),
         })
       }
-      if (page.length < PAGE) break
+      read += count
+      cursor = next
     }
+    for (const it of own.values()) found.set(`${it.sinceMs} ${it.key}`, it)
+    if (cursor !== '0') return { items: [...found.values()], isComplete: false }
   }
-  // A Redis that refuses writes can be read all the same.
-  if (outdated.size > 0) await redis.hdel(keys.acknowledged, ...outdated).catch(() => {})
-  return true
+  return { items: [...found.values()], isComplete: true }
 }
 
-async function openIn(redis: Redis, keys: Keys, source: string, page: readonly string[]) {
-  const values = await redis.hmgetBuffer(keys.ownLimits(source), ...page)
-  const open = page.flatMap((key, i) => {
-    const state = stateIn(values[i])
-    return isOpen(state) ? [{ key, state }] : []
-  })
-  if (open.length === 0) return []
-  const entries = await redis.hmget(keys.index(source), ...open.map(({ key }) => uidOf(key)))
-  return open.map((it, i) => {
-    const entry = entries[i]
-    return { ...it, name: entry ? decodeIndexEntry(entry) : undefined }
-  })
+async function openIn(redis: Redis, keys: Keys, source: string, cursor: string) {
+  const [next, flat] = (await redis.hscanBuffer(keys.ownLimits(source), cursor, 'COUNT', PAGE)) as [
+    Buffer,
+    Buffer[],
+  ]
+  const open: { key: string; state: ForResolveState }[] = []
+  for (let i = 0; i < flat.length; i += 2) {
+    const state = stateIn(flat[i + 1])
+    if (isOpen(state)) open.push({ key: String(flat[i]), state })
+  }
+  const uids = open.map(({ key }) => uidOf(key))
+  const entries = uids.length > 0 ? await redis.hmget(keys.index(source), ...uids) : []
+  return {
+    next: next.toString(),
+    count: flat.length / 2,
+    open: open.map((it, i) => {
+      const entry = entries[i]
+      return { ...it, name: entry ? decodeIndexEntry(entry) : undefined }
+    }),
+  }
 }
 
-function stateIn(value: Buffer | null | undefined) {
+export function stateIn(value: Buffer | null | undefined) {
   const stored = decodeState(value, 0)
   const read = stored && readState(stored.text())
   return read && 'state' in read ? read.state : undefined

@@ -26,15 +26,15 @@ return found
 `)
 const PAGE = 200
 
-/** Yields the names of dead letters of a filter, page by page, the newest first. */
+/** Yields the names of dead letters of a filter, page by page, the newest first; `newest` is an id, or `(` and the one behind it. */
 async function* namesOf(
   redis: Redis,
   keys: Keys,
   { sink, reason, rule }: DeadLetterFilter,
-  before?: string,
+  newest: string,
 ): AsyncGenerator<{ id: string; sink: string; reason: string; atMs: number }[]> {
   const timeSlice = new TimeSlice()
-  for (let end = before === undefined ? '+' : `(${before}`; ; ) {
+  for (let end = newest; ; ) {
     const rows = (await runScript(redis, NAMES, [keys.deadLetters], [end, PAGE])) as string[][]
     yield rows.flatMap(([id = '', ofSink = '', why = '', ofRule = '', at = '']) => {
       const isWanted = (sink ?? ofSink) === ofSink && (reason ?? why) === why && (rule ?? ofRule) === ofRule
@@ -49,17 +49,20 @@ async function* namesOf(
   }
 }
 
-/** Counts dead letters by sink and reason, the largest group first; after `withinMs` `isComplete` is false, and the oldest are not counted. */
+/**
+ * Counts the dead letters up to `until` by sink and reason, the largest group first; after `withinMs` `isComplete` is false, and the oldest are
+ * not counted.
+ */
 export async function summarizeDeadLetters(
   redis: Redis,
   keys: Keys,
   filter: DeadLetterFilter,
-  withinMs: number,
+  { until, withinMs }: { until: string; withinMs: number },
 ): Promise<{ groups: Group[]; total: number; isComplete: boolean }> {
   const groups = new Map<string, Group>()
   const endMs = performance.now() + withinMs
   let isComplete = true
-  for await (const names of namesOf(redis, keys, filter)) {
+  for await (const names of namesOf(redis, keys, filter, until)) {
     for (const { sink, reason, atMs } of names) {
       const key = JSON.stringify([sink, reason])
       const known = groups.get(key) ?? { sink, reason, count: 0, oldestMs: atMs, newestMs: atMs }
@@ -75,14 +78,15 @@ export async function summarizeDeadLetters(
   return { groups: sorted, total: sorted.reduce((sum, { count }) => sum + count, 0), isComplete }
 }
 
-/** Yields dead letters of a filter, the newest first, from before an id on. Each is read when it is asked for. */
+/** Yields the dead letters of a filter up to `until`, the newest first, from before an id on. Each is read when it is asked for. */
 export async function* deadLettersBefore(
   redis: Redis,
   keys: Keys,
   filter: DeadLetterFilter,
-  before?: string,
+  { until, before }: { until: string; before?: string | undefined },
 ): AsyncGenerator<StoredDeadLetter> {
-  for await (const names of namesOf(redis, keys, filter, before))
+  const newest = before === undefined ? until : `(${before}`
+  for await (const names of namesOf(redis, keys, filter, newest))
     for (const { id } of names) {
       const letter = await findDeadLetter(redis, keys, id)
       if (letter) yield letter

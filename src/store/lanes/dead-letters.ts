@@ -66,27 +66,37 @@ export async function* deadLettersByAge(
   for await (const rows of pagesByAge(redis, keys)) yield* chosen(rows, filter)
 }
 
-/** The same, page by page, from behind an id on: also pages of which none is chosen, so that a reader can stop. */
+/** The oldest first, up to `until`, page by page, from behind an id on: also pages of which none is chosen, so that a reader can stop. */
 export async function* deadLetterPages(
   redis: Redis,
   keys: Keys,
   filter: DeadLetterFilter,
-  behind?: string,
+  range: { behind?: string | undefined; until: string },
 ): AsyncGenerator<{ letters: Iterable<StoredDeadLetter>; read: number; last: string }> {
-  for await (const rows of pagesByAge(redis, keys, behind)) {
+  for await (const rows of pagesByAge(redis, keys, range)) {
     const last = rows.at(-1)?.[0].toString()
     if (last !== undefined) yield { letters: chosen(rows, filter), read: rows.length, last }
   }
 }
 
+/** Returns the id of the newest one; undefined if there is none. */
+export async function newestDeadLetter(redis: Redis, keys: Keys): Promise<string | undefined> {
+  const [newest] = await redis.xrevrange(keys.deadLetters, '+', '-', 'COUNT', 1)
+  return newest?.[0]
+}
+
 type Rows = Awaited<ReturnType<Redis['xrangeBuffer']>>
 
-async function* pagesByAge(redis: Redis, keys: Keys, behind?: string): AsyncGenerator<Rows> {
-  const [newest] = await redis.xrevrange(keys.deadLetters, '+', '-', 'COUNT', 1)
-  if (!newest) return
+async function* pagesByAge(
+  redis: Redis,
+  keys: Keys,
+  { behind, until }: { behind?: string | undefined; until?: string } = {},
+): AsyncGenerator<Rows> {
+  const end = until ?? (await newestDeadLetter(redis, keys))
+  if (end === undefined) return
   let start = behind === undefined ? '-' : `(${behind}`
   for (;;) {
-    const rows = await redis.xrangeBuffer(keys.deadLetters, start, newest[0], 'COUNT', LARGE_PAGE)
+    const rows = await redis.xrangeBuffer(keys.deadLetters, start, end, 'COUNT', LARGE_PAGE)
     yield rows
     const last = rows.at(-1)
     if (rows.length < LARGE_PAGE || !last) return

@@ -5,6 +5,7 @@ import type { WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import { repeat } from '../../text/repeat.ts'
 import type { CommitConnection } from '../commit/commit-connection.ts'
+import { forgetAcknowledgements } from '../control/outdated-acknowledgements.ts'
 import type { Keys } from '../keys.ts'
 import { readReportsWithRules } from '../process-reports.ts'
 import { LAYOUT } from '../redis/layout.ts'
@@ -41,7 +42,7 @@ const FORGOTTEN = Number.NEGATIVE_INFINITY
 
 /**
  * Ends the limit states of removed watches, whose waiting events count as gone; deletes the states and counts of removed rules without
- * waiting events; and warns of rules at capacity.
+ * waiting events, and acknowledgements of incidents that ended; and warns of rules at capacity.
  */
 export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<void> } {
   const { redis, keys, store, clock, log } = parts
@@ -64,6 +65,7 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
         new Set([...parts.rules(), ...watching.flatMap(({ rules = [] }) => rules.map(({ rule }) => rule))]),
         signal,
       )
+    await forgetAcknowledgements(redis, keys)
   }
 
   async function forgetSources(wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {

@@ -293,7 +293,7 @@ hrandfield K; llen K; lpos K x; lpush K x; lrange K 0 1; lrem K 1 x; ltrim K 0 1
 memory usage K SAMPLES 1; rpoplpush K K; rpush K x; sadd K x; scard K; sismember K x; smembers K;
 srem K x; xadd K * x x; xdel K 0-1; xlen K; xrange K - +; xrevrange K + -; xtrim K MAXLEN 1; zadd K 1 x;
 zcard K; zpopmin K; bzpopmin K 1; zrange K 0 1; zrangebyscore K 0 1; zrem K x; zremrangebyrank K 0 1;
-zremrangebyscore K 0 1; zrevrange K 0 1; zrevrangebyscore K 1 0; zscore K x
+zremrangebyscore K 0 1; zrevrange K 0 1; zrevrangebyscore K 1 0; zscan K 0; zscore K x
 `
   .trim()
   .split(/;\s/)

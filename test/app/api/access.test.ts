@@ -219,6 +219,18 @@ describe('a server with tokens', () => {
     ],
     ['that chooses nothing', '/api/v1/dead-letters/drop', asJson(TOKENS.actor, '{}'), 400],
     [
+      'with the id of a dead letter as cursor',
+      '/api/v1/dead-letters/drop',
+      asJson(TOKENS.actor, '{"all":true,"cursor":"1-1"}'),
+      400,
+    ],
+    [
+      'with a bound that is no id',
+      '/api/v1/dead-letters/drop',
+      asJson(TOKENS.actor, '{"all":true,"until":"+"}'),
+      400,
+    ],
+    [
       'with a key of prototypes',
       '/api/v1/dead-letters/drop',
       asJson(TOKENS.actor, '{"all":true,"__proto__":{"x":1}}'),

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CHANGES, changeDeadLetters } from '../../../src/app/api/dead-letters.ts'
+import { CHANGES, changeDeadLetters, deadLettersPage } from '../../../src/app/api/dead-letters.ts'
 import { keysOf } from '../../../src/store/keys.ts'
 import { type RedisServer, startRedis } from '../../servers/redis.ts'
 
@@ -77,4 +77,34 @@ test('a request changes at most 500', async () => {
     done: 50,
     left: false,
   })
+})
+
+test.each([{}, { until: '9999999999999999-9999999999999999' }])(
+  'the requests after the first one change what there was then, chosen with %j: what comes meanwhile stays',
+  async (bound) => {
+    await store('hook', 600)
+    const choice = { sink: 'hook', reason: 'rejected', ...bound }
+    const first = await changeDeadLetters({ redis, keys }, choice, CHANGES.retry, {})
+    expect(first).toMatchObject({ done: 500, left: true })
+    await store('hook', 30)
+    const rest = { ...choice, cursor: first.next }
+    const second = await changeDeadLetters({ redis, keys }, rest, CHANGES.retry, {})
+    expect(second).toEqual({ done: 100, failed: [], left: false })
+    expect(await redis.xlen(keys.deadLetters)).toBe(30)
+    await redis.del(keys.deadLetters)
+  },
+)
+
+test('a choice with the newest one of a list leaves alone what came after the list', async () => {
+  await store('hook', 12)
+  const list = (caller: { namespaces?: string[] } = {}) =>
+    deadLettersPage({ redis, keys }, { sink: 'hook', limit: 5 }, caller)
+  const { newest, total, items } = await list()
+  expect([total, newest]).toEqual([12, items[0]?.id])
+  expect(await list({ namespaces: ['shop'] })).not.toHaveProperty('newest')
+  await store('hook', 3)
+  const choice = { sink: 'hook', ...(newest !== undefined && { until: newest }) }
+  const answer = await changeDeadLetters({ redis, keys }, choice, CHANGES.drop, {})
+  expect(answer).toEqual({ done: 12, failed: [], left: false })
+  expect(await list()).toMatchObject({ total: 3 })
 })

@@ -4,6 +4,10 @@ import { EventSummary, Notice } from './history.ts'
 
 const Name = z.string().min(1).max(253)
 const Id = z.string().regex(/^\d{1,16}-\d{1,16}$/, 'is no id of a dead letter')
+/** Of the last dead letter that was looked at, and of the newest one that belongs to the choice. */
+const ChoiceCursor = z
+  .string()
+  .regex(/^\d{1,16}-\d{1,16}~\d{1,16}-\d{1,16}$/, 'is not the `next` of an answer')
 
 const choice = {
   sink: Name.optional(),
@@ -44,6 +48,10 @@ export const DeadLetters = listOf(DeadLetter)
     groups: z.array(DeadLetterGroup),
     total: Count,
     isComplete: z.boolean().meta({ description: 'False: the groups are of the newest dead letters only.' }),
+    newest: Id.optional().meta({
+      description:
+        'As `until` of a retry or drop: what comes after this answer is left alone. Absent: there is none.',
+    }),
   })
   .meta({ id: 'DeadLetters' })
 export type DeadLetters = z.output<typeof DeadLetters>
@@ -64,7 +72,11 @@ export const DeadLetterChoice = z
       .strictObject({
         ...choice,
         all: z.literal(true).optional(),
-        cursor: Id.optional().meta({ description: '`next` of the answer before.' }),
+        until: Id.optional().meta({
+          description:
+            'None newer than this one: `newest` of a list. Default: the newest one at the first request.',
+        }),
+        cursor: ChoiceCursor.optional().meta({ description: '`next` of the answer before.' }),
       })
       .refine(
         (it) => it.all === true || it.sink !== undefined || it.reason !== undefined || it.rule !== undefined,
@@ -86,7 +98,10 @@ export const DeadLettersDone = z
     left: z.boolean().meta({
       description: 'True: there are more to look at; send the same request with `next` as `cursor`.',
     }),
-    next: Id.optional().meta({ description: 'The `cursor` of the next request; absent if nothing is left.' }),
+    next: ChoiceCursor.optional().meta({
+      description:
+        'The `cursor` of the next request; absent if nothing is left. It keeps the newest one of the first request: what comes later is left alone.',
+    }),
   })
   .meta({ id: 'DeadLettersDone' })
 export type DeadLettersDone = z.output<typeof DeadLettersDone>

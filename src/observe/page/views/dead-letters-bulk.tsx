@@ -5,10 +5,18 @@ import { send } from '../data/request.ts'
 import { announce } from '../data/state.ts'
 import { Confirm } from '../parts/confirm.tsx'
 
+interface DeadLetterChoice {
+  sink: string
+  reason: string
+  rule?: string
+  /** The newest one of the list that was shown. */
+  until?: string
+}
+
 /** What is to be done with which dead letters. */
 export interface Asked {
   action: 'retry' | 'drop'
-  choice: { ids: string[] } | { sink: string; reason: string }
+  choice: { ids: string[] } | DeadLetterChoice
   /** `12 dead letters of oncall with the reason "rejected"` */
   what: string
 }

@@ -54,7 +54,7 @@ export function DeadLettersView() {
             </Empty>
           ) : (
             <>
-              <Groups letters={it} ask={setAsked} />
+              <Groups letters={it} rule={choice.rule} ask={setAsked} />
               <Letters
                 letters={it}
                 ask={setAsked}
@@ -94,12 +94,16 @@ function Buttons({ ask, of }: { ask: Ask; of: Omit<Asked, 'action'> }) {
   )
 }
 
-function Groups({ letters, ask }: { letters: DeadLetters; ask: Ask }) {
+function Groups({ letters, rule, ask }: { letters: DeadLetters; rule: string | undefined; ask: Ask }) {
+  const { newest, isComplete } = letters
+  // Those that were counted: not what came since, nor that of other rules.
+  const bounds = { ...(rule !== undefined && { rule }), ...(newest !== undefined && { until: newest }) }
+  const whose = rule === undefined ? '' : ` of the rule ${rule}`
   return (
     <section>
       <h2>
         {counted(letters.total, 'dead letter')} by reason
-        {!letters.isComplete && <span class="note"> (of the newest ones)</span>}
+        {!isComplete && <span class="note"> (of the newest ones)</span>}
       </h2>
       <Table
         label="Groups"
@@ -124,8 +128,8 @@ function Groups({ letters, ask }: { letters: DeadLetters; ask: Ask }) {
                     <Buttons
                       ask={ask}
                       of={{
-                        choice: { sink: it.sink, reason: it.reason },
-                        what: `${counted(it.count, 'dead letter')} of ${it.sink} with the reason "${it.reason}"`,
+                        choice: { sink: it.sink, reason: it.reason, ...bounds },
+                        what: `${isComplete ? '' : 'At least '}${counted(it.count, 'dead letter')} of ${it.sink} with the reason "${it.reason}"${whose}`,
                       }}
                     />
                   ),
