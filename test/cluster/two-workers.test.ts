@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
-import { laneByObject } from '../../src/sink/lane-key.ts'
+import { LANES, laneByKey, orderOf } from '../../src/sink/lane-key.ts'
 import type { ReceivedRequest } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'
 import { differences } from './compare.ts'
 import { startKubeherald } from './kubeherald.ts'
 import { CONFIG_MAPS, churn } from './workload.ts'
+
+/** A busy machine takes a multiple of the 6 s that `npm run bench` measures (recovery). */
+const TAKE_OVER_LIMIT_MS = 30_000
 
 test('acceptance 7: of two delivering processes one is killed under a backlog; the other takes over, in order', async () => {
   await using bed = await startBed({ args: ['--role', 'watch'] })
@@ -51,7 +54,9 @@ rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
     `after the kill each of ${takeOver.length} lanes with a backlog went on within ${Math.max(...takeOver)} ms; ` +
       `all was delivered after ${Date.now() - killedAtMs} ms`,
   )
-  expect(takeOver.length).toBeGreaterThan(1)
+  // Each process had half of the lanes: some of these were the killed one's.
+  expect(takeOver.length).toBeGreaterThan(LANES / 2)
+  expect(Math.max(...takeOver)).toBeLessThan(TAKE_OVER_LIMIT_MS)
   const { outOfOrder, unexpected } = differences(history, bed.arrivals())
   expect({ outOfOrder, unexpected }).toEqual({ outOfOrder: [], unexpected: [] })
   await waitFor(async () => (await bed.kubeherald.status()).ledger.sinks.hook.pending === 0, {
@@ -64,8 +69,14 @@ rules: [{ name: all, when: { namespace: default }, to: [hook] }]`
 function takeOverMs(requests: readonly ReceivedRequest[], killedAtMs: number): number[] {
   const first = new Map<string, number>()
   for (const { body, atMs } of requests) {
-    const lane = laneByObject(JSON.parse(body))
+    const lane = laneOf(body)
     if (!first.has(lane) && atMs > killedAtMs) first.set(lane, atMs - killedAtMs)
   }
   return [...first.values()]
+}
+
+/** Returns the lane of the object that a CloudEvent is about. */
+function laneOf(body: string): string {
+  const { apiversion, ...event } = JSON.parse(body)
+  return laneByKey(orderOf({ event: { ...event, apiVersion: apiversion } }))
 }

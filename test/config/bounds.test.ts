@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tellings, withRules } from './load-text.ts'
+import { messagesOf, withRules } from './load-text.ts'
 
 const list = (count: number, of: (i: number) => string) =>
   `[${Array.from({ length: count }, (_, i) => of(i)).join(', ')}]`
@@ -76,8 +76,8 @@ test.each<[string, (count: number) => string, number, string]>([
 ])('one rule holds so many %s, and no more', async (_, keys, most, message) => {
   const rule = (n: number) => withRules(`  - { name: r, to: screen, ${keys(n)} }\n`, '[Pod]')
   expect(
-    (await tellings(rule(most))).filter((it) => it.includes('more than') || it.includes('longer than')),
+    (await messagesOf(rule(most))).filter((it) => it.includes('more than') || it.includes('longer than')),
   ).toEqual([])
-  expect(await tellings(rule(most + 2))).toEqual([expect.stringMatching(/^4:\d+ /)])
-  expect((await tellings(rule(most + 2)))[0]).toContain(message)
+  expect(await messagesOf(rule(most + 2))).toEqual([expect.stringMatching(/^4:\d+ /)])
+  expect((await messagesOf(rule(most + 2)))[0]).toContain(message)
 })

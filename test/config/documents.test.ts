@@ -1,14 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { EmailConfig, EmailRoute } from '../../sinks/email/config.ts'
+import { FileConfig } from '../../sinks/file/index.ts'
 import { KafkaConfig, KafkaRoute } from '../../sinks/kafka/config.ts'
 import { Options, SlackRoute } from '../../sinks/slack/config.ts'
 import { StdoutConfig } from '../../sinks/stdout/index.ts'
 import { WebhookConfig } from '../../sinks/webhook/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { ConfigFile } from '../../src/config/schema.ts'
+import { Notify } from '../../src/config/schema/notify.ts'
+import { DeadLetters, QueueSettings } from '../../src/config/schema/queue.ts'
+import { Redis } from '../../src/config/schema/redis.ts'
+import { Server } from '../../src/config/schema/server.ts'
+import { ConfigFile, RuleWithMessage } from '../../src/config/schema.ts'
 import { MessageParts } from '../../src/render/message-schema.ts'
 import { LimitKeysShape } from '../../src/rules/limits/schema.ts'
-import { Rule } from '../../src/rules/schema.ts'
 import { Regarding, When } from '../../src/rules/when.ts'
 import { builtInSinks } from '../../src/sink-types.ts'
 import { Journal } from '../../src/store/commit/journal-schema.ts'
@@ -78,6 +83,7 @@ function completed(yaml: string): string {
 }
 
 const REFERENCE = 'docs/configuration.md'
+const reference = readFileSync(new URL(REFERENCE, ROOT), 'utf8')
 
 test.each(examplesIn(REFERENCE).map((yaml) => [yaml.split('\n')[0], yaml] as const))(
   'the example of the reference that begins with %j is good, without a warning',
@@ -87,27 +93,86 @@ test.each(examplesIn(REFERENCE).map((yaml) => [yaml.split('\n')[0], yaml] as con
   },
 )
 
+const { shape } = ConfigFile
+
 test.each([
-  ['the file', ConfigFile],
-  ['the journal', Journal],
-  ['leases', LeaseSettings],
-  ['enrich', EnrichSettings],
-  ['watch', WatchEntry],
-  ['a rule', Rule],
-  ['limits', { shape: LimitKeysShape }],
-  ['when', When],
-  ['regarding', Regarding],
-  ['a message', MessageParts],
+  ['# Configuration', 'key', ConfigFile],
+  ['## `kubernetes`', 'key', shape.kubernetes.unwrap()],
+  ['## `redis`', 'key', Redis],
+  ['## `leases`', 'key', LeaseSettings],
+  ['## `deadLetters`', 'key', DeadLetters],
+  ['## `notify`', 'key', Notify],
+  ['## `journal`', 'key', Journal],
+  ['## `server`', 'key', Server],
+  ['## `watch`', 'key', WatchEntry],
+  ['## `enrich`', 'key', EnrichSettings],
+  ['### Queues', 'key of `queue`', QueueSettings],
+  ['## `rules`', 'key', RuleWithMessage],
+  ['## `rules`', 'condition', When],
+  ['## Limits', 'key', { shape: LimitKeysShape }],
+  ['## Messages', 'part', MessageParts],
+])('%s: the reference has a row for every %s', (heading, header, { shape }) => {
+  const names = namesIn(rowsOf(heading, header).map(([first = '']) => first))
+  expect(Object.keys(shape).filter((key) => !names.has(key))).toEqual([])
+})
+
+test('the reference names every key of regarding in its row', () => {
+  const row = rowsOf('## `rules`', 'condition').find(([first]) => first === '`regarding`')
+  const names = namesIn(row?.slice(1) ?? [])
+  expect(Object.keys(Regarding.shape).filter((key) => !names.has(key))).toEqual([])
+})
+
+test.each([
+  ['email', EmailConfig.in],
+  ['file', FileConfig],
+  ['kafka', KafkaConfig],
+  ['slack', Options],
   ['stdout', StdoutConfig],
   ['webhook', WebhookConfig],
-  ['slack', Options],
-  ['slack in a rule', SlackRoute],
-  ['kafka', KafkaConfig],
-  ['kafka in a rule', KafkaRoute],
-])('the reference names every key of %s', (_, { shape }) => {
-  const text = readFileSync(new URL(REFERENCE, ROOT), 'utf8')
-  for (const key of Object.keys(shape)) expect(text).toContain(`\`${key}\``)
+])('the reference has a row for every option of %s', (type, { shape }) => {
+  let current = ''
+  const options = rowsOf('## `sinks`', 'type').flatMap(([first = '', option = '']) => {
+    current = first || current
+    return current === `\`${type}\`` ? [option] : []
+  })
+  const names = namesIn(options)
+  expect(Object.keys(shape).filter((key) => !names.has(key))).toEqual([])
 })
+
+test.each([
+  ['email', EmailRoute],
+  ['kafka', KafkaRoute],
+  ['slack', SlackRoute],
+])('the reference names every option that %s takes in a rule', (type, { shape }) => {
+  const [, sentence = ''] = /^(A sink's type may take options in a rule[\s\S]*?)\.$/m.exec(reference) ?? []
+  const options = sentence.split(/(?=`\w+`\s+takes)/).filter((part) => part.startsWith(`\`${type}\``))
+  const names = namesIn(options)
+  expect(Object.keys(shape).filter((key) => !names.has(key))).toEqual([])
+})
+
+/** Returns the cells of the rows of the table below a heading whose first column has this title. */
+function rowsOf(heading: string, title: string): string[][] {
+  const lines = reference.split('\n')
+  const begin = lines.indexOf(heading)
+  if (begin < 0) throw new Error(`${REFERENCE} has no heading ${heading}`)
+  const length = lines.slice(begin + 1).findIndex((line) => /^#+ [^#]/.test(line))
+  const section = lines.slice(begin, length < 0 ? undefined : begin + 1 + length)
+  const head = section.findIndex((line) => line.startsWith(`| ${title} |`))
+  if (head < 0) throw new Error(`${heading} has no table of ${title}`)
+  const rows = section.slice(head + 2)
+  const end = rows.findIndex((line) => !line.startsWith('|'))
+  return rows.slice(0, end < 0 ? undefined : end).map((row) =>
+    row
+      .split(/(?<!\\)\|/)
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+}
+
+/** Returns the names that texts have as code: of `sentinel.nodes` the first part. */
+function namesIn(texts: readonly string[]): Set<string> {
+  return new Set([...texts.join(' ').matchAll(/`([\w-]+)(?:\.\w+)?`/g)].map(([, name = '']) => name))
+}
 
 test.each(['README.md', 'docs/configuration.md', 'sinks/README.md'])(
   '%s links every built-in sink',
@@ -118,8 +183,7 @@ test.each(['README.md', 'docs/configuration.md', 'sinks/README.md'])(
 )
 
 test('each chapter of the reference stands there once', () => {
-  const text = readFileSync(new URL('docs/configuration.md', ROOT), 'utf8')
-  const headings = [...text.matchAll(/^## .*$/gm)].map(([line]) => line)
+  const headings = [...reference.matchAll(/^## .*$/gm)].map(([line]) => line)
   expect(headings.length).toBeGreaterThan(10)
   expect(headings.filter((it, i) => headings.indexOf(it) !== i)).toEqual([])
 })

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { PRESETS } from '../../sinks/webhook/presets/index.ts'
 import { checkBroadWatches } from '../../src/config/lint/reach.ts'
-import { loadText, told, withRules } from './load-text.ts'
+import { loadText, problemsOf, withRules } from './load-text.ts'
 
 const FOLDER = fileURLToPath(new URL('../fixtures/config/rules/', import.meta.url))
 
@@ -259,7 +259,7 @@ test.each<[string, ReturnType<typeof change>[]]>([
     expect(text).toContain(from)
     text = text.replace(from, () => to)
   }
-  expect(await told(text)).toEqual([])
+  expect(await problemsOf(text)).toEqual([])
 })
 
 const rule = (keys: string, kind = 'Node') =>
@@ -294,9 +294,9 @@ test.each([
   [included('[kubeherald:nodes]'), '{ from: kubeherald:nodes, to: chat }', 'kubeherald:nodes'],
   [included('[{ from: kubeherald:nodes }]'), 'to: chat', 'nodes }', 'nodes, to: chat }'],
 ])('%s checks clean with its hint %s', async (text, hint, from = '', to = hint) => {
-  expect((await told(text)).join().replace(', with changed:', ', changed:')).toContain(hint)
+  expect((await problemsOf(text)).join().replace(', with changed:', ', changed:')).toContain(hint)
   expect(text).toContain(from)
-  expect(await told(text.replace(from || /(from|to-state): \{.*?\}/, () => to))).toEqual([])
+  expect(await problemsOf(text.replace(from || /(from|to-state): \{.*?\}/, () => to))).toEqual([])
 })
 
 test.each([
@@ -304,11 +304,11 @@ test.each([
   rule('to-state: { status.a: "<3" }, changed: status'),
   rule('from: { status.a: ">3" }, to-state: { status.a: "<3" }'),
 ])('no expression is suggested where it could not be added: %s', async (text) => {
-  expect(await told(text)).toContainEqual(expect.stringMatching(/= compare numbers in "if"$/))
+  expect(await problemsOf(text)).toContainEqual(expect.stringMatching(/= compare numbers in "if"$/))
 })
 
 test('a path with a comma is not to become a key that is a list', async () => {
-  expect(await told(rule('to-state: { "spec.a,spec.b": x }'))).toEqual([
+  expect(await problemsOf(rule('to-state: { "spec.a,spec.b": x }'))).toEqual([
     expect.stringContaining('= write a key for each'),
   ])
 })
@@ -323,7 +323,7 @@ test.each([
   [`defaults: { match: { kind: Pod } }\n${rule('if: "true"')}`, 'match'],
   ['sinks: { group: { type: stdout } }\nrules: [{ name: a, to: [{ group: { per: x } }] }]', 'per'],
 ])('%s has no key in place of "%s"', async (text, key) => {
-  const found = (await told(text)).filter((it) => it.includes(`unknown key "${key}"`))
+  const found = (await problemsOf(text)).filter((it) => it.includes(`unknown key "${key}"`))
   expect(found).toHaveLength(1)
   expect(found[0]).not.toContain('here it is')
 })
@@ -333,19 +333,21 @@ test.each([
   ['throttle: 5', '= such as throttle: { '],
 ])('%s has an example only of that key', async (keys, expected) => {
   const text = withRules(`  - { name: r, ${keys}, to: screen }`)
-  expect(await told(text)).toEqual([expect.stringContaining(expected)])
+  expect(await problemsOf(text)).toEqual([expect.stringContaining(expected)])
 })
 
 test('a sink without options has the example of a sink', async () => {
   const text = 'watch: [Pod]\nsinks: { a: hello }\nrules: [{ name: r, to: a }]'
-  expect(await told(text)).toEqual([expect.stringContaining('= such as sinks: { oncall: { type: slack')])
+  expect(await problemsOf(text)).toEqual([
+    expect.stringContaining('= such as sinks: { oncall: { type: slack'),
+  ])
 })
 
 test('messages of built-in sinks quote no value, and are shown as they are', async () => {
   const sinks = `
   w: { type: webhook, preset: google, url: secret.example/pass, timeout: '120' }
   k: { type: kafka, brokers: [secret-host], sasl: { mechanism: scram-sha, username: u, password: p }, topic: t }`
-  const found = (await told(`watch: [Pod]\nsinks:${sinks}\nrules: [{ name: r, to: [w, k] }]`)).join()
+  const found = (await problemsOf(`watch: [Pod]\nsinks:${sinks}\nrules: [{ name: r, to: [w, k] }]`)).join()
   for (const part of ['google-chat', 'scram-sha-256', '120ms', 'https://example.com', ':9092'])
     expect(found).toContain(part)
   expect(found).not.toMatch(/\*\*\*|secret/)
@@ -384,9 +386,9 @@ test('a variable as shells write it is told, and not repeated: it may be a passw
   const text = (token: string) =>
     `watch: [Pod]\nsinks: { a: { type: webhook, url: "https://x/y", auth: { bearer: ${token} } } }\nrules: [{ name: a, to: a }]`
   for (const token of ['$TOKEN', '$(TOKEN)']) {
-    const [warning = ''] = await told(text(token))
+    const [warning = ''] = await problemsOf(text(token))
     expect(warning).toContain('${env:NAME}')
     expect(warning).not.toContain('TOKEN')
   }
-  expect(await told(text('$token-9'))).toEqual([])
+  expect(await problemsOf(text('$token-9'))).toEqual([])
 })

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
-import { codesOf, loadText, told, withRules } from './load-text.ts'
+import { codesOf, loadText, problemsOf, withRules } from './load-text.ts'
 
 const rule = (keys: string) => withRules(`  - { name: r, to: screen, ${keys} }`, '[Event]')
 
@@ -26,7 +26,7 @@ test.each([
   ['mute: { tz: UTC, days: [sat] }', '4:36', 'timezone'],
   ['severty: error', '4:28', 'severity'],
 ])('%s is found, with our key', async (keys, place, ours) => {
-  const found = (await told(rule(keys))).filter((it) => it.includes('unknown key'))
+  const found = (await problemsOf(rule(keys))).filter((it) => it.includes('unknown key'))
   expect(found).toEqual([expect.stringContaining(`error ${place} unknown key`)])
   expect(found[0]?.split(' = ')[1]).toContain(ours)
 })
@@ -38,7 +38,7 @@ test.each([
   ['redsi: {}', 'redis'],
   ['heartbeat: 1h', 'notify: { heartbeat }'],
 ])('%s at the root is found, with our key', async (line, ours) => {
-  const [found] = await told(
+  const [found] = await problemsOf(
     `${line}\nwatch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: a, to: a }]`,
   )
   expect(found).toMatch(new RegExp(`^error 1:1 unknown key .* = .*${ours}`))
@@ -50,7 +50,9 @@ test.each([
   ['sources: {}\ncommunications: {}', 'kubeherald import'],
   ['config: { watch: [Pod] }\nreplicas: 2', 'values of the chart'],
 ])('a file that is another: %j', async (text, hint) => {
-  expect(await told(text)).toContainEqual(expect.stringMatching(new RegExp(`unknown key .* = .*${hint}`)))
+  expect(await problemsOf(text)).toContainEqual(
+    expect.stringMatching(new RegExp(`unknown key .* = .*${hint}`)),
+  )
 })
 
 test('a missing key that another key replaces by mistake is one problem', async () => {
@@ -82,18 +84,18 @@ test.each([
 ])('%s gets a correct example', async (keys, code, hint) => {
   const text = rule(keys)
   expect(await codesOf(text)).toEqual([code])
-  expect((await told(text))[0]?.split(' = ')[1]).toBe(hint)
+  expect((await problemsOf(text))[0]?.split(' = ')[1]).toBe(hint)
 })
 
 test('options as deep as the name of their sink: the hint says to indent them', async () => {
   const rules = 'rules: [{ name: all, to: screen }]\n'
-  const found = await told(`watch: [Event]\nsinks:\n  screen:\n  type: stdout\n${rules}`)
+  const found = await problemsOf(`watch: [Event]\nsinks:\n  screen:\n  type: stdout\n${rules}`)
   expect(found[0]).toContain('indent the lines below it by two more spaces')
   expect(found.map((it) => it.split(' ')[1])).toEqual(['3:3', '4:9', '4:3'])
 })
 
 test('a rule for a word that is nearly a built-in kind asks for that kind, and advises to watch it', async () => {
-  const [found] = await told(withRules('  - { name: r, when: { kind: Pood }, to: screen }', '[Event]'))
+  const [found] = await problemsOf(withRules('  - { name: r, when: { kind: Pood }, to: screen }', '[Event]'))
   expect(found).toContain('no entry of "watch" watches Pood = did you mean "Pod"?')
   expect(found).not.toMatch(/watch: \[.*Pood/)
 })
@@ -127,5 +129,7 @@ rules: [{ name: r, to: [a, b, c, d] }]
 
 test('no hint quotes the value of a reference', async () => {
   const text = withRules('  - { name: "${env:N}", to: screen, severity: "${env:N}" }', '[Event]')
-  expect((await told(text, { env: { N: 'eror-Hunter_2' } })).join().toLowerCase()).not.toContain('hunter')
+  expect((await problemsOf(text, { env: { N: 'eror-Hunter_2' } })).join().toLowerCase()).not.toContain(
+    'hunter',
+  )
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { leaseNamespace } from '../../src/watch/schema.ts'
-import { loadText, told } from './load-text.ts'
+import { loadText, problemsOf } from './load-text.ts'
 
 const withLeases = (leases: string) =>
   `leases: ${leases}\nwatch: [Event]\nsinks: { s: { type: stdout } }\nrules: [{ name: all, to: s }]`
@@ -40,25 +40,25 @@ test.each([
   ],
   ['{ namespace: Tools }', '1:22 "namespace" is no name of a namespace: use a-z, 0-9 and "-"'],
 ])('leases: %s', async (leases, message) => {
-  expect((await told(withLeases(leases))).join('\n')).toContain(message)
+  expect((await problemsOf(withLeases(leases))).join('\n')).toContain(message)
 })
 
 test('a rule that a default breaks is told at the key that stands there', async () => {
-  expect(await told(withLeases('{ retryPeriodSeconds: 9 }'))).toEqual([
+  expect(await problemsOf(withLeases('{ retryPeriodSeconds: 9 }'))).toEqual([
     expect.stringContaining(
       '1:31 "retryPeriodSeconds" must be less than "renewDeadlineSeconds", which is 10, divided by 1.2',
     ),
   ])
-  expect(await told(withLeases('{ renewDeadlineSeconds: 20 }'))).toEqual([
+  expect(await problemsOf(withLeases('{ renewDeadlineSeconds: 20 }'))).toEqual([
     expect.stringContaining('1:33 "renewDeadlineSeconds" must be less than "durationSeconds", which is 15'),
   ])
 })
 
 test('misspelt keys and other types are told with what to write', async () => {
-  expect(await told(withLeases('{ leaseDuration: 15 }'))).toEqual([
+  expect(await problemsOf(withLeases('{ leaseDuration: 15 }'))).toEqual([
     expect.stringContaining('unknown key "leaseDuration"'),
   ])
-  expect(await told(withLeases('yes please'))).toEqual([expect.stringContaining('"leases" must be')])
+  expect(await problemsOf(withLeases('yes please'))).toEqual([expect.stringContaining('"leases" must be')])
 })
 
 test('the namespace is the configured one, else the pod’s, else the context’s', () => {

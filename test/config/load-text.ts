@@ -17,14 +17,14 @@ export function loadText(text: string, options: Partial<LoadOptions> = {}): Prom
 }
 
 /** `line:column message` of each problem, or of each warning when there is none. */
-export async function tellings(text: string, options: Partial<LoadOptions> = {}): Promise<string[]> {
+export async function messagesOf(text: string, options: Partial<LoadOptions> = {}): Promise<string[]> {
   const loaded = await loadText(text, options)
   const found = loaded.ok ? loaded.warnings : loaded.problems
   return found.map(({ line, column, message }) => `${line}:${column} ${message}`)
 }
 
 /** Each problem as `severity line:column message = hint`. */
-export async function told(text: string, options: Partial<LoadOptions> = {}): Promise<string[]> {
+export async function problemsOf(text: string, options: Partial<LoadOptions> = {}): Promise<string[]> {
   const loaded = await loadText(text, options)
   const found = loaded.ok ? loaded.warnings : loaded.problems
   return found.map(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createContents } from '../../src/render/message.ts'
 import { messageOf } from '../sinks/bed.ts'
-import { loadText, tellings, told } from './load-text.ts'
+import { loadText, messagesOf, problemsOf } from './load-text.ts'
 
 function withMessage(message: string, messages = ''): string {
   const sinks = `sinks: { screen: { type: stdout${messages && `, messages: ${messages}`} } }`
@@ -22,7 +22,7 @@ test.each([
   ['{ links: { A: "https://a.example.com/{{ nmae }}" } }', '6:54'],
   ['\n      title: |\n        {{ kind }}\n        {% if nmae %}x{% endif %}', '9:15'],
 ])('a fault in %j is told at its place', async (message, place) => {
-  const found = await tellings(withMessage(message))
+  const found = await messagesOf(withMessage(message))
   if (place === undefined) expect(found.length).toBeGreaterThan(0)
   else
     expect(found.filter((it) => it.includes('nmae'))).toEqual([
@@ -31,28 +31,28 @@ test.each([
 })
 
 test('the messages of a sink are checked like those of a rule', async () => {
-  expect(await told(withMessage('x', '{ text: "{{ name | upcas }}" }'))).toEqual([
+  expect(await problemsOf(withMessage('x', '{ text: "{{ name | upcas }}" }'))).toEqual([
     'error 2:63 "text": there is no filter "upcas" = did you mean "upcase"?',
   ])
-  expect(await told(withMessage('x', '{ txt: a }'))).toEqual([
+  expect(await problemsOf(withMessage('x', '{ txt: a }'))).toEqual([
     'error 2:46 unknown key "txt" = did you mean "text"?',
   ])
 })
 
 test('a message may be a text or parts, nothing else', async () => {
-  expect(await tellings(withMessage('[a]'))).toEqual([
+  expect(await messagesOf(withMessage('[a]'))).toEqual([
     '6:14 "message" must be text or a map of keys and values, not a list',
   ])
-  expect(await tellings(withMessage('{ fields: [a] }'))).toHaveLength(1)
-  expect(await tellings(withMessage('{ quote: maybe }'))).toEqual([
+  expect(await messagesOf(withMessage('{ fields: [a] }'))).toHaveLength(1)
+  expect(await messagesOf(withMessage('{ quote: maybe }'))).toEqual([
     '6:23 "quote" must be true or false, not text',
   ])
 })
 
 test('what a secret stands for is in no message, and the place is that of the whole text', async () => {
-  const found = await told(withMessage('"${env:TOKEN} {{ nmae }}"'), { env: { TOKEN: 'hunter2' } })
+  const found = await problemsOf(withMessage('"${env:TOKEN} {{ nmae }}"'), { env: { TOKEN: 'hunter2' } })
   expect(found).toEqual(['error 6:14 "message": there is no "nmae" = did you mean "name"?'])
-  const leaking = await told(withMessage('"{{ ${env:TOKEN} }}"'), { env: { TOKEN: 'hunter2' } })
+  const leaking = await problemsOf(withMessage('"{{ ${env:TOKEN} }}"'), { env: { TOKEN: 'hunter2' } })
   expect(leaking.join()).not.toContain('hunter2')
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codesOf, tellings, told } from './load-text.ts'
+import { codesOf, messagesOf, problemsOf } from './load-text.ts'
 
 const TOKEN = 'xoxb-1111111111-fake-token-abcdef'
 
@@ -43,7 +43,7 @@ test.each([
     ['3:75 "mechanism" must be plain, scram-sha-256, scram-sha-512 or oauthbearer'],
   ],
 ])('%s', async (_, text, expected) => {
-  expect(await tellings(text)).toEqual(expected)
+  expect(await messagesOf(text)).toEqual(expected)
 })
 
 test.each([
@@ -71,7 +71,7 @@ test.each([
   withSink(kafka(), toWith('topic: k8s.events')),
   withSink(kafka(', topic: k8s.events')),
 ])('what the other of the two says is enough: %s', async (text) => {
-  expect(await tellings(text)).toEqual([])
+  expect(await messagesOf(text)).toEqual([])
 })
 
 test.each([
@@ -85,15 +85,15 @@ test.each([
 test.each(['to: s, message: {{ name }} is down', 'to: s, message: { title: {{ name }} is down }'])(
   'a template without quotes: %s',
   async (rule) => {
-    expect(await told(withSink(slack('channel: "#a"'), `rules: [{ name: all, ${rule} }]`))).toContainEqual(
-      expect.stringContaining('= text that begins with "{{" needs quotes'),
-    )
+    expect(
+      await problemsOf(withSink(slack('channel: "#a"'), `rules: [{ name: all, ${rule} }]`)),
+    ).toContainEqual(expect.stringContaining('= text that begins with "{{" needs quotes'))
   },
 )
 
 test('a template without quotes in a line of its own', async () => {
   const rules = 'rules:\n  - name: all\n    to: s\n    message: {{ name }} is down\n'
-  expect(await told(withSink(slack('channel: "#a"'), rules))).toEqual([
+  expect(await problemsOf(withSink(slack('channel: "#a"'), rules))).toEqual([
     'error 7:14 YAML takes "{{" for two maps = text that begins with "{{" needs quotes',
   ])
 })
@@ -107,13 +107,13 @@ test.each([
   ['stdout', '{ type: stdout }'],
   ['webhook', '{ type: webhook, url: "https://example.com" }'],
 ])('a message that no sink shows, for a sink of type %s, is a warning', async (type, section) => {
-  expect(await told(withSink(section, toS))).toEqual([
+  expect(await problemsOf(withSink(section, toS))).toEqual([
     `warning 4:29 no sink shows this message: "s" (${type}) sends the event = messages are shown by slack, the types of chats and pagers, webhook with a preset, and stdout with format: message`,
   ])
 })
 
 test("so are a sink's messages", async () => {
-  expect(await tellings(withSink('{ type: stdout, messages: hello }'))).toEqual([
+  expect(await messagesOf(withSink('{ type: stdout, messages: hello }'))).toEqual([
     '3:22 no sink shows this message: "s" (stdout) sends the event',
   ])
 })
@@ -123,10 +123,10 @@ test.each([
   '{ type: stdout, format: message }',
   '{ type: webhook, preset: teams, url: "https://example.com" }',
 ])('a message for people is read: %s', async (section) => {
-  expect(await tellings(withSink(section, toS))).toEqual([])
+  expect(await messagesOf(withSink(section, toS))).toEqual([])
 })
 
 test('one sink that shows it is enough', async () => {
   const section = `${bus}\n  t: { type: stdout, format: message }`
-  expect(await tellings(withSink(section, toS.replace('to: s', 'to: [s, t]')))).toEqual([])
+  expect(await messagesOf(withSink(section, toS.replace('to: s', 'to: [s, t]')))).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { boundsOf } from '../../src/app/redis.ts'
-import { loadText, told } from './load-text.ts'
+import { loadText, problemsOf } from './load-text.ts'
 
 /** Line 2 is the sink `s`, line 3 `deadLetters:`. */
 const config = (queue: string, deadLetters = '{}', more = '') => `watch: [Event]
@@ -15,12 +15,12 @@ test.each([
   ['{ maxAge: 3d, maxBytes: 512MB }', WITH_ARCHIVE],
   ['{ maxAge: 1m }', '{ maxAge: 30d, maxBytes: 1GiB, archive: { sink: archive } }'],
 ])('good bounds: queue %s, deadLetters %s', async (queue, deadLetters) => {
-  expect(await told(config(queue, deadLetters))).toEqual([])
+  expect(await problemsOf(config(queue, deadLetters))).toEqual([])
 })
 
 test('an archive may be a file, of a size of its own', async () => {
   const archive = '{ archive: { file: /var/log/dead.ndjson, maxSize: 10MB, maxFiles: 3 } }'
-  expect(await told(config('{}', archive))).toEqual([
+  expect(await problemsOf(config('{}', archive))).toEqual([
     expect.stringContaining('no rule sends anything to "archive"'),
   ])
 })
@@ -35,7 +35,7 @@ test.each([
   ['{ maxBytes: 4 }', '"maxBytes" must be a size from 1MB to 1024GiB'],
   ['{ maxByte: 4MB }', 'unknown key "maxByte"'],
 ])('queue %s is refused at its place', async (queue, message) => {
-  const [problem, ...more] = await told(config(queue, WITH_ARCHIVE))
+  const [problem, ...more] = await problemsOf(config(queue, WITH_ARCHIVE))
   expect(more).toEqual([])
   expect(problem).toMatch(/^error 2:\d+ /)
   expect(problem).toContain(message)
@@ -54,7 +54,7 @@ test.each([
     '"s" would archive its own dead letters in itself: the rule on line 4 sends to it',
   ],
 ])('deadLetters %s is refused at its place', async (deadLetters, message) => {
-  const problems = (await told(config('{}', deadLetters))).filter((it) => it.startsWith('error'))
+  const problems = (await problemsOf(config('{}', deadLetters))).filter((it) => it.startsWith('error'))
   expect(problems).toHaveLength(1)
   expect(problems[0]).toMatch(/^error 3:\d+ /)
   expect(problems[0]).toContain(message)
@@ -62,7 +62,7 @@ test.each([
 
 test('an archive that needs more than its section says is refused', async () => {
   const more = ', bus: { type: kafka, brokers: ["kafka:9092"] }'
-  const [problem] = await told(config('{}', '{ archive: { sink: bus } }', more))
+  const [problem] = await problemsOf(config('{}', '{ archive: { sink: bus } }', more))
   expect(problem).toMatch(/^error 3:\d+ .*"bus" .*topic/)
 })
 

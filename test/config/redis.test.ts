@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createAuthority } from '../servers/certificates.ts'
-import { told } from './load-text.ts'
+import { problemsOf } from './load-text.ts'
 
 /** The configuration whose line 4 is `redis:`. */
 const withRedis = (redis: string) =>
@@ -16,7 +16,7 @@ test.each([
   '{ sentinel: { name: main, nodes: ["[::1]:26379"], password: hidden, tls: { servername: s.example } } }',
   '{ cluster: { nodes: [redis-0:6379, 10.0.0.1] }, tls: { servername: redis.example } }',
 ])('a good way to Redis: %s', async (redis) => {
-  expect(await told(withRedis(redis))).toEqual([])
+  expect(await problemsOf(withRedis(redis))).toEqual([])
 })
 
 test.each([
@@ -50,7 +50,7 @@ test.each([
   ['{ cluster: { nodes: [a] }, tls: false }', ['"tls"']],
   ['{ cluster: { node: [a] } }', ['unknown key "node"']],
 ])('a contradiction, or half of something: %s', async (redis, expected) => {
-  const found = await told(withRedis(redis))
+  const found = await problemsOf(withRedis(redis))
   expect(found).toHaveLength(expected.length)
   for (const [i, text] of expected.entries()) expect(found[i]).toContain(text)
   expect(found.join()).not.toContain('hidden')
@@ -59,7 +59,7 @@ test.each([
 test.each(['redis://h:99999', 'rediss://kh:hidden@h:65536/1', 'redis://[::1]:0', 'redis://h:0'])(
   'a port out of range is named: %s',
   async (url) => {
-    const found = await told(withRedis(`{ url: "${url}" }`))
+    const found = await problemsOf(withRedis(`{ url: "${url}" }`))
     expect(found).toEqual([expect.stringContaining('has a port out of range: it must be 1 to 65535')])
     expect(found.join()).not.toContain('hidden')
   },
@@ -70,7 +70,7 @@ test.each([
   ['{ host: redis }', 'here it is part of the url'],
   ['{ url: "redis://redis", db: 3 }', 'here it is part of the url'],
 ])('what to write instead of %s is told', async (redis, hint) => {
-  const [found = ''] = await told(withRedis(redis))
+  const [found = ''] = await problemsOf(withRedis(redis))
   expect(found).toContain(hint)
 })
 
@@ -81,18 +81,18 @@ test('a certificate and a key that do not belong together are told', async () =>
   const text = withRedis(
     `\n  cluster: { nodes: [a] }\n  tls:\n    cert: ${block(one.cert)}\n    key: ${block(two.key)}\n`,
   )
-  expect(await told(text)).toEqual([expect.stringContaining('"key" is not the key of cert')])
+  expect(await problemsOf(text)).toEqual([expect.stringContaining('"key" is not the key of cert')])
   const half = withRedis(`\n  cluster: { nodes: [a] }\n  tls:\n    cert: ${block(one.cert)}\n`)
-  expect(await told(half)).toEqual([expect.stringContaining('"cert" needs key, too')])
+  expect(await problemsOf(half)).toEqual([expect.stringContaining('"cert" needs key, too')])
 })
 
 test('the same words say how TLS is spoken with Redis and with sinks', async () => {
   const { cert, key } = createAuthority('a').issue('kubeherald')
   const tls = JSON.stringify({ ca: cert, cert, key, servername: 'a.example' })
-  expect(await told(withRedis(`{ cluster: { nodes: [a] }, tls: ${tls} }`))).toEqual([])
+  expect(await problemsOf(withRedis(`{ cluster: { nodes: [a] }, tls: ${tls} }`))).toEqual([])
   const webhook = `{ type: webhook, url: "https://a.example/", tls: ${tls} }`
-  expect(await told(withRedis('{}').replace('{ type: stdout }', webhook))).toEqual([])
-  expect(await told(withRedis('{ cluster: { nodes: [a] }, tls: { serverName: a.example } }'))).toEqual([
+  expect(await problemsOf(withRedis('{}').replace('{ type: stdout }', webhook))).toEqual([])
+  expect(await problemsOf(withRedis('{ cluster: { nodes: [a] }, tls: { serverName: a.example } }'))).toEqual([
     expect.stringMatching(/unknown key "serverName".*servername/s),
   ])
 })

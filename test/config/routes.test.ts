@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { routeOf } from '../../src/config/routes.ts'
 import { defineSink, type SinkType } from '../../src/sink/index.ts'
-import { loadText, tellings } from './load-text.ts'
+import { loadText, messagesOf } from './load-text.ts'
 
 const chat = defineSink({
   apiVersion: 1,
@@ -53,7 +53,7 @@ test('what only the section and the rule together get wrong is told at the rule'
     },
   }
   const text = withTo('[{ a: { channel: "#shop" } }, b]').replace('type: chat', 'type: chat, only: "#pay"')
-  expect(await tellings(text, { sinkTypes: { ...sinkTypes, chat: async () => strict } })).toEqual([
+  expect(await messagesOf(text, { sinkTypes: { ...sinkTypes, chat: async () => strict } })).toEqual([
     '4:37 "channel" must be #pay',
   ])
 })
@@ -77,8 +77,8 @@ test.each([
   ['[a, { a: {} }]', ['4:26 "a" is named twice']],
   ['[{ a: thread }]', ['4:26 "a" must be a map of keys and values, not text']],
 ])('to: %s', async (to, expected) => {
-  const told = await tellings(withTo(to), { sinkTypes })
-  expect(told.filter((it) => !it.includes('no rule sends'))).toEqual(expected)
+  const found = await messagesOf(withTo(to), { sinkTypes })
+  expect(found.filter((it) => !it.includes('no rule sends'))).toEqual(expected)
 })
 
 test.each([
@@ -91,6 +91,6 @@ test.each([
   ['{ brokers: ["k:9092"], topic: t }', '{ bus: { state: true } }', []],
 ])('a Kafka sink %s with to: %s', async (section, to, expected) => {
   const text = `watch: [Pod]\nsinks: { bus: { type: kafka, ${section.slice(1, -1)} } }\nrules:\n  - { name: r, to: ${to} }`
-  const told = await tellings(text)
-  expect(told.map((it, i) => it.slice(0, expected[i]?.length))).toEqual(expected)
+  const found = await messagesOf(text)
+  expect(found.map((it, i) => it.slice(0, expected[i]?.length))).toEqual(expected)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tellings, told, withRules } from './load-text.ts'
+import { messagesOf, problemsOf, withRules } from './load-text.ts'
 
 test.each([
   ['plain', '  - name: r\n    to: screen\n    if: event.reson == "x"\n', '5:15'],
@@ -9,7 +9,7 @@ test.each([
   ['literal', '  - name: r\n    to: screen\n    if: |\n      true\n        && event.reson == "x"\n', '7:18'],
   ['within braces', '  - { name: r, to: screen, if: \'event.reson == "x"\' }\n', '3:39'],
 ])('a fault of an expression is shown where it stands: %s', async (_what, rules, place) => {
-  const [first] = await tellings(withRules(rules))
+  const [first] = await messagesOf(withRules(rules))
   expect(first).toContain('event has no field "reson"')
   const [line, column] = place.split(':').map(Number)
   expect(first?.split(' ')[0]).toBe(`${(line ?? 0) + 1}:${column}`)
@@ -25,7 +25,7 @@ test('all faults of a rule are told at once', async () => {
     '    to-state: { status..phase: Failed }',
     '    condition: { type: Ready, becomes: "/(/" }',
   ]
-  expect(await told(withRules(`${rules.join('\n')}\n`, '[Pod]'))).toEqual([
+  expect(await problemsOf(withRules(`${rules.join('\n')}\n`, '[Pod]'))).toEqual([
     expect.stringMatching(/^error 7:23 .*"=="/),
     'error 8:27 "changed", entry 2 begins with "sepc" = did you mean "spec"?',
     expect.stringContaining('error 9:17 the path "status..phase" has two dots'),
@@ -39,5 +39,5 @@ test('rules that ask more than "when" hide nothing', async () => {
     '  - { name: b, changed: spec.n, to: screen }',
     '  - { name: c, to: screen }',
   ]
-  expect(await told(withRules(`${rules.join('\n')}\n`, '[Pod]'))).toEqual([])
+  expect(await problemsOf(withRules(`${rules.join('\n')}\n`, '[Pod]'))).toEqual([])
 })

@@ -21,6 +21,30 @@ test('src/README.md names files that exist', () => {
   expect(named.filter((it) => !there.some((file) => `/${file}`.endsWith(`/${it}`)))).toEqual([])
 })
 
+test('src/README.md states how many files an Event opens: as many as its table names, and no more than before', () => {
+  const text = readFileSync('src/README.md', 'utf8')
+  const [, section = ''] = /^## One Event, file by file\n([\s\S]*?)^## /m.exec(text) ?? []
+  const rows = section.split('\n').map((row) => row.split('|'))
+  const every = new Set(rows.flatMap(([, , cell = '']) => filesIn(cell)))
+  const some = new Set(rows.flatMap(([, , , cell = '']) => filesIn(cell))).difference(every)
+  expect([...every, ...some].filter((file) => !existsSync(join('src', file)))).toEqual([])
+  const stated = /(\d+) files to read for every Event, and (\d+) more for some/.exec(section)
+  expect(stated?.slice(1).map(Number)).toEqual([every.size, some.size])
+  // Lower them with each change that needs fewer: the aim is 40 for every Event.
+  expect(every.size).toBeLessThanOrEqual(49)
+  expect(some.size).toBeLessThanOrEqual(6)
+})
+
+/** Returns the files that a cell names; `folder/` applies to the names without a folder that follow it. */
+function filesIn(cell: string): string[] {
+  let folder = ''
+  return [...cell.matchAll(/`([./a-z-]+(?:\/|\.ts))`/g)].flatMap(([, name = '']) => {
+    if (!name.endsWith('/')) return [name.includes('/') ? name : folder + name]
+    folder = name
+    return []
+  })
+}
+
 test('each README of a room is linked from src/README.md, and names files that exist', () => {
   const index = readFileSync('src/README.md', 'utf8')
   const readmes = globSync('src/*/**/README.md')

@@ -27,12 +27,12 @@ test('each alert fires when it should, and not a minute sooner', () => {
 })
 
 test.each([
-  ['sooner', /for: 10m/, 'for: 9m', 'a watch of one replica has no position, the other stands by'],
+  ['sooner', /for: 10m/, 'for: 9m', 'a watch of one replica has no position, the other is on standby'],
   [
-    'for a replica that stands by',
+    'for a replica on standby',
     /min by (\(.*\)) \(kubeherald_watch_phase/,
     'max by $1 (kubeherald_watch_phase',
-    'two replicas that are well, one of which stands by and has a bad last answer of a sink that the other serves',
+    'two replicas that are well, one of which is on standby and has a bad last answer of a sink that the other serves',
   ],
 ])('a unit test notices an alert that fires %s', (_, pattern, instead, name) => {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-alerts-'))

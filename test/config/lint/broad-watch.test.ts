@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
 import { checkBroadWatches } from '../../../src/config/lint/reach.ts'
-import { loadText, told } from '../load-text.ts'
+import { loadText, problemsOf } from '../load-text.ts'
 
 const file = (watch: string, rules: string) =>
   `watch: ${watch}\nsinks: { screen: { type: stdout } }\nrules:\n${rules}`
@@ -70,7 +70,7 @@ test.each([
   ['type: "!MODIFIED"', 'changed: [spec]', 'changed', 'MODIFIED'],
 ])('%s with %s never matches', async (type, key, name, types) => {
   const rules = `  - { name: a, when: { ${type} }, ${key}, to: screen }`
-  expect(await told(file('[Deployment]', rules))).toContainEqual(
+  expect(await problemsOf(file('[Deployment]', rules))).toContainEqual(
     expect.stringContaining(
       `this rule matches nothing: "${name}" looks at ${types}, and "type" leaves those out = leave "type" out`,
     ),
@@ -81,7 +81,9 @@ test.each(['type: MODIFIED', 'type: [ADDED, MODIFIED]', 'name: x'])(
   '%s with a change that is looked at is good',
   async (when) => {
     expect(
-      await told(file('[Deployment]', `  - { name: a, when: { ${when} }, changed: [spec], to: screen }`)),
+      await problemsOf(
+        file('[Deployment]', `  - { name: a, when: { ${when} }, changed: [spec], to: screen }`),
+      ),
     ).toEqual([])
   },
 )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadText, told, withRules } from '../load-text.ts'
+import { loadText, problemsOf, withRules } from '../load-text.ts'
 
 const rule = (when: string, to = 'screen') => withRules(`  - { name: r, when: ${when}, to: ${to} }`, '[Pod]')
 
@@ -28,19 +28,19 @@ test.each([
   ['{ kind: "Po*,Node" }', 'error 4:31 "Po*,Node" is no kind = write a list: ["Po*", Node]'],
   ['{ type: "ADDED,DELETED" }', 'error 4:30 "ADDED,DELETED" is no type = write a list: [ADDED, DELETED]'],
 ])('%s is a list that was forgotten', async (when, problem) => {
-  expect(await told(rule(when))).toEqual([problem])
+  expect(await problemsOf(rule(when))).toEqual([problem])
 })
 
 test('a comma is no mistake in an expression, a selector or a message', async () => {
   const watch = '[Event]'
   const when = '{ name: "/^a{1,3}$/", labels: "a,b", message: "no, wait" }'
-  expect(await told(withRules(`  - { name: r, when: ${when}, to: screen }`, watch))).toEqual([])
+  expect(await problemsOf(withRules(`  - { name: r, when: ${when}, to: screen }`, watch))).toEqual([])
 })
 
 test('sinks are a list, each once', async () => {
-  const [found] = await told(rule('{}', '"screen,other"'))
+  const [found] = await problemsOf(rule('{}', '"screen,other"'))
   expect(found).toBe('error 4:30 there is no sink "screen,other" = write a list: [screen, other]')
-  expect(await told(rule('{}', '[screen, screen]'))).toEqual([
+  expect(await problemsOf(rule('{}', '[screen, screen]'))).toEqual([
     'warning 4:39 "screen" is named twice = one event reaches one sink once: leave one out',
   ])
 })
@@ -52,7 +52,7 @@ test.each([
 ])('%s is nearly a reference, and stays what it is', async (text, meant) => {
   const hook = `{ type: webhook, url: "https://foo.com", headers: { x: "Bearer ${text}" } }`
   const yaml = `watch: [Pod]\nsinks: { a: ${hook} }\nrules: [{ name: r, to: a }]`
-  expect(await told(yaml)).toEqual([
+  expect(await problemsOf(yaml)).toEqual([
     `warning 2:76 ${text} is no reference: it stays as it is = write ${meant}`,
   ])
   expect(await loadText(yaml)).toMatchObject({

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { told, withRules } from '../load-text.ts'
+import { problemsOf, withRules } from '../load-text.ts'
 
 const asked = (kind: string, keys: string, watch = `[${kind.replace(/^\[|\]$/g, '')}]`) =>
-  told(withRules(`  - { name: r, when: { kind: ${kind} }, ${keys}, to: screen }\n`, watch))
+  problemsOf(withRules(`  - { name: r, when: { kind: ${kind} }, ${keys}, to: screen }\n`, watch))
 
 test.each([
   ['Deployment', 'spec.containers.*.image', 'spec.template.spec.containers.*.image'],

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { codesOf, told } from '../load-text.ts'
+import { codesOf, problemsOf } from '../load-text.ts'
 
 const file = (watch: string, ...rules: string[]) =>
   `watch: ${watch}\nsinks: { s: { type: stdout } }\nrules:\n${rules.map((it, i) => `  - { name: r${i}, ${it}, to: s }\n`).join('')}`
 const hints = async (watch: string, ...rules: string[]) =>
-  (await told(file(watch, ...rules))).map((it) => it.replace(/^.* = /s, ''))
+  (await problemsOf(file(watch, ...rules))).map((it) => it.replace(/^.* = /s, ''))
 
 const POD = 'when: { kind: Pod }'
 const EVENT = 'when: { kind: Event }'
@@ -24,7 +24,9 @@ test.each([
   ['[Event, Node]', [`${EVENT}, ${NOT_READY}`, 'when: { kind: [Node, Event] }']],
   ['[Event]', [NOT_READY]],
 ])('with watch: %s a condition of an Event matches nothing', async (watch, rules) => {
-  expect((await told(file(watch, ...rules))).join()).toMatch(/^warning 4:\d+ .*an Event has no conditions/)
+  expect((await problemsOf(file(watch, ...rules))).join()).toMatch(
+    /^warning 4:\d+ .*an Event has no conditions/,
+  )
 })
 
 test.each([
@@ -39,7 +41,7 @@ test.each([
   [`${POD}, condition: { type: Ready, from: "True", becomes: "True" }`, true],
   [`${POD}, condition: { type: Ready, from: "True", becomes: "True", reason: A }`, false],
 ])('%s matches nothing: %s', async (rule, isFound) => {
-  const found = await told(file('[Pod]', rule))
+  const found = await problemsOf(file('[Pod]', rule))
   expect(found.map((it) => it.includes('this rule matches nothing'))).toEqual(isFound ? [true] : [])
 })
 

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
-import { told, withRules } from '../load-text.ts'
+import { problemsOf, withRules } from '../load-text.ts'
 
 const rule = (when: string) => withRules(`  - { name: r, when: ${when}, to: screen }`, '[Event]')
 
@@ -14,13 +14,13 @@ test.each(['169.254.169.254', '[fe80::1]', 'metadata.google.internal', '28520391
   'a webhook to %s is refused unless link-local addresses are allowed',
   async (host) => {
     const url = `url: "http://${host}/x"`
-    expect(await told(hook(url))).toEqual([`error 2:35 ${LINK_LOCAL} = undefined`])
-    expect(await told(hook(`${url}, allowLinkLocal: true`))).toEqual([])
+    expect(await problemsOf(hook(url))).toEqual([`error 2:35 ${LINK_LOCAL} = undefined`])
+    expect(await problemsOf(hook(`${url}, allowLinkLocal: true`))).toEqual([])
   },
 )
 
 test('a link-local webhook is told beside other mistakes in its options', async () => {
-  const found = await told(hook('url: "http://169.254.1.1", concurrency: 0'))
+  const found = await problemsOf(hook('url: "http://169.254.1.1", concurrency: 0'))
   expect(found).toHaveLength(2)
   expect(found).toContain(`error 2:35 ${LINK_LOCAL} = undefined`)
 })
@@ -31,10 +31,10 @@ test.each([
   ['{ namespaceLabels: { team: "a,b" } }', 'write a list: [a, b]'],
   ['{ regarding: { labels: { team: [x, "a,b"] } } }', 'write a list: [a, b]'],
 ])('%s is a list that was forgotten', async (when, hint) => {
-  expect(await told(rule(when))).toEqual([
+  expect(await problemsOf(rule(when))).toEqual([
     expect.stringMatching(/^warning .* is one text, and its value has no commas = /),
   ])
-  expect((await told(rule(when)))[0]).toContain(hint)
+  expect((await problemsOf(rule(when)))[0]).toContain(hint)
 })
 
 test.each([
@@ -52,7 +52,7 @@ test.each([
   ['{ message: ".*OOM.*" }', 'a glob = write /OOM/ or "*OOM*"'],
   ['{ message: "^Back-off" }', 'exact text = write /^Back-off/'],
 ])('%s looks like an expression, and is none', async (when, doubt) => {
-  const found = await told(rule(when))
+  const found = await problemsOf(rule(when))
   expect(found).toHaveLength(1)
   expect(found[0]).toMatch(/^warning /)
   expect(found[0]).toContain(`looks like an expression, but is ${doubt}`)
@@ -69,11 +69,11 @@ test.each([
   '{ labels: "team in (a, b)" }',
   '{ annotations: { team: "^web" } }',
 ])('%s is not taken for an expression', async (when) => {
-  expect(await told(rule(when))).toEqual([])
+  expect(await problemsOf(rule(when))).toEqual([])
 })
 
 test('what an outside value looks like is not told', async () => {
-  expect(await told(rule('{ name: "${env:N}" }'), { env: { N: '^web-.*' } })).toEqual([])
+  expect(await problemsOf(rule('{ name: "${env:N}" }'), { env: { N: '^web-.*' } })).toEqual([])
 })
 
 test.each([
@@ -83,7 +83,7 @@ test.each([
   ['"shop-.*"', 'means no namespace', 'write shop-*, or an expression: /…/'],
   ['"Kube-*"', 'means no namespace', 'did you mean "kube-*"?'],
 ])('the namespace %s can be none', async (namespace, message, hint) => {
-  const [found, ...others] = await told(rule(`{ namespace: ${namespace} }`))
+  const [found, ...others] = await problemsOf(rule(`{ namespace: ${namespace} }`))
   expect(others).toEqual([])
   expect(found).toMatch(/^error /)
   expect(found).toContain(message)
@@ -91,8 +91,8 @@ test.each([
 })
 
 test('a kind that events are about is checked for slips', async () => {
-  expect(await told(rule('{ regarding: { kind: [Pod, Deploymnt] } }'))).toEqual([
+  expect(await problemsOf(rule('{ regarding: { kind: [Pod, Deploymnt] } }'))).toEqual([
     'warning 4:49 no cluster has a built-in kind Deploymnt = did you mean "Deployment"?',
   ])
-  expect(await told(rule('{ regarding: { kind: Database } }'))).toEqual([])
+  expect(await problemsOf(rule('{ regarding: { kind: Database } }'))).toEqual([])
 })

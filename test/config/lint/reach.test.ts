@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { tellings, withRules } from '../load-text.ts'
+import { messagesOf, withRules } from '../load-text.ts'
 
 const found = (watch: string, when: string) =>
-  tellings(withRules(`  - { name: r, when: ${when}, to: screen }`, watch))
+  messagesOf(withRules(`  - { name: r, when: ${when}, to: screen }`, watch))
 
 test.each([
   ['[Deployment]', '{ kind: deployments.apps }'],
@@ -79,7 +79,7 @@ test('an entry of watch that is not understood silences only what depends on it'
     '  - { name: r, when: { kind: Deployment, name: "/(/" }, to: nowhere }',
     '[{ kid: Pod }]',
   )
-  expect(await tellings(text)).toEqual([
+  expect(await messagesOf(text)).toEqual([
     '1:11 unknown key "kid"',
     '4:50 "name" has an expression that RE2 cannot read: missing closing )',
     '4:61 there is no sink "nowhere"',
@@ -133,14 +133,14 @@ test('an entry of watch with a mistake still tells which kind is watched', async
 })
 
 test('what is no rule at all is told once', async () => {
-  expect(await tellings(withRules('  - foo', '[Pod]'))).toEqual([
+  expect(await messagesOf(withRules('  - foo', '[Pod]'))).toEqual([
     '4:5 "rules", entry 1 must be a map of keys and values, not text',
   ])
 })
 
 test('rules below one that drops everything are never reached', async () => {
   const rules = '  - { name: wall, drop: true }\n  - { name: below, to: screen }'
-  expect(await tellings(withRules(rules))).toEqual([
+  expect(await messagesOf(withRules(rules))).toEqual([
     '5:5 no event comes here: the rule in line 4 drops everything',
   ])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codesOf, loadText, tellings } from '../load-text.ts'
+import { codesOf, loadText, messagesOf } from '../load-text.ts'
 
 function withRules(...rules: string[]): string {
   const sinks = 'sinks: { a: { type: stdout }, b: { type: stdout } }'
@@ -14,7 +14,7 @@ test('a rule is told of that a drop above it leaves nothing', async () => {
     '{ name: silence, when: { type: Normal, reason: Pulled }, drop: true }',
     '{ name: warn, when: { kind: Event, type: Warning }, to: [a] }',
   )
-  expect(await tellings(text)).toEqual([
+  expect(await messagesOf(text)).toEqual([
     '5:5 no event comes here: "quiet" in line 4 drops all that this rule matches',
     '6:5 no event comes here: "quiet" in line 4 drops all that this rule matches',
   ])
@@ -28,7 +28,7 @@ test('a rule is told of whose sinks have had all its events already', async () =
     '{ name: pod-back-off, when: { reason: BackOff, regarding: { kind: Pod } }, to: [b, a] }',
     '{ name: pod-pulled, when: { reason: Pulled, regarding: { kind: Pod } }, to: [a, b] }',
   )
-  expect(await tellings(text)).toEqual([
+  expect(await messagesOf(text)).toEqual([
     '6:5 this rule sends nothing: "back-off" in line 5 and "pods" in line 4 send the same to "b" and "a"',
     '7:81 this rule sends nothing to "a": "pods" in line 4 sends the same there',
   ])
@@ -52,12 +52,12 @@ test('nothing is claimed of rules that only overlap, or were not understood', as
     '{ name: overlap, when: { type: Warning, name: "*-1" }, to: [a] }',
     '{ name: unclear, when: { type: Warning, name: web-1, reason: 5 }, to: [a] }',
   )
-  expect(await tellings(text)).toEqual(['6:66 "reason" must be text or a list, not a number'])
+  expect(await messagesOf(text)).toEqual(['6:66 "reason" must be text or a list, not a number'])
 })
 
 test('what drops everything is told once for each rule below', async () => {
   const text = withRules('{ name: wall, drop: true }')
-  expect(await tellings(text)).toEqual(['5:5 no event comes here: the rule in line 4 drops everything'])
+  expect(await messagesOf(text)).toEqual(['5:5 no event comes here: the rule in line 4 drops everything'])
 })
 
 test('of a rule with an error only the error is reported', async () => {

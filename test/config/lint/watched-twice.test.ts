@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { told } from '../load-text.ts'
+import { problemsOf } from '../load-text.ts'
 
 const watching = (...entries: string[]) =>
-  told(
+  problemsOf(
     `watch:\n${entries.map((it) => `  - ${it}\n`).join('')}sinks: { screen: { type: stdout } }\nrules:\n  - { name: all, to: screen }\n`,
   )
 
@@ -23,7 +23,9 @@ test.each([
 
 test('two entries on one line are distinguished by their columns', async () => {
   const watch = async (entries: string) =>
-    (await told(`watch: [${entries}]\nsinks: { s: { type: stdout } }\nrules: [{ name: r, to: s }]\n`)).join()
+    (
+      await problemsOf(`watch: [${entries}]\nsinks: { s: { type: stdout } }\nrules: [{ name: r, to: s }]\n`)
+    ).join()
   expect(await watch('Pod, { kind: Pod, labels: team=a }')).toMatch(/^error 1:14 .*also at 1:9/)
   expect(await watch('Node, Pod, Pod')).toMatch(/^error 1:20 .*also at 1:15/)
   expect(await watch('Pod, { kind: Pod, namespaces: shop }')).toMatch(/^warning 1:14 .*also at 1:9/)

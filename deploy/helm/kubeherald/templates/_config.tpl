@@ -13,7 +13,7 @@
 {{- else if gt $replicas 1 }}true{{ end }}
 {{- end }}
 
-{{/* Where Leases lie: the pod's own namespace, unless the configuration says another. */}}
+{{/* The namespace of Leases: the pod's own, unless the configuration names another. */}}
 {{- define "kubeherald.leaseNamespace" -}}
 {{- $leases := .Values.config.leases }}
 {{- if kindIs "map" $leases }}{{ default .Release.Namespace $leases.namespace }}{{ else }}{{ .Release.Namespace }}{{ end }}
@@ -24,7 +24,7 @@
 {{- default 9464 $server.port | int }}
 {{- end }}
 
-{{/* The section `redis`: what the configuration says, and what the values add. */}}
+{{/* The section `redis`: the configuration, and what the values add. */}}
 {{- define "kubeherald.redis" -}}
 {{- $redis := deepCopy (default dict .Values.config.redis) }}
 {{- $values := .Values.redis }}

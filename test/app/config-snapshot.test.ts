@@ -5,7 +5,7 @@ import { sinkLoader } from '../../src/sink-types.ts'
 import { loadText, withRules } from '../config/load-text.ts'
 import { clusterEvent } from '../rules/events.ts'
 
-test('limits that cannot tell by what to count are an error of their rule; the other rules get the event', async () => {
+test('a group key that cannot be computed is an error of its rule; the other rules get the event', async () => {
   const rules = `
   - { name: first, throttle: { per: annotations.team, every: 10m }, to: screen }
   - { name: second, group: { by: namespace }, to: digests }

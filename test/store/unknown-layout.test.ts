@@ -42,7 +42,7 @@ test.each(['1', NEWER, `${LAYOUT}>${NEWER}`, 'odd'])(
   },
 )
 
-test('a process that runs writes nothing more from the moment a newer one converts, not even what was decided', async () => {
+test('a process that runs writes nothing more from the moment a newer one converts, not even a commit that was evaluated before', async () => {
   await using it = await startStoreBed()
   const session = await it.watching()
   await session.commit([change('ADDED', 'o0', 2)], '2', never)
@@ -80,7 +80,7 @@ test('a worker delivers and acknowledges nothing in another layout', async () =>
     },
   })
   await asked.promise
-  // As whoever converts does it.
+  // As a process that converts it does.
   await bed.redis.multi().set(keys.schema, `${LAYOUT}>99`).del(keys.slots).exec()
   answer.resolve()
   await bed.put('hook/1', 'b@1')
@@ -93,13 +93,13 @@ test('a worker delivers and acknowledges nothing in another layout', async () =>
   expect(await bed.redis.hget(keys.pending, 'hook/1')).toBe('1')
 })
 
-test('a running process is told, once, and marks the layout anew where Redis lost it', async () => {
+test('a running process reports another layout once, and writes the layout again when Redis has lost it', async () => {
   await using it = await startBed()
-  const told: string[] = []
-  const watching = watchSchema({ redis: it.redis, keys }, ({ message }) => told.push(message))
+  const reported: string[] = []
+  const watching = watchSchema({ redis: it.redis, keys }, ({ message }) => reported.push(message))
   await waitFor(async () => (await it.other.get(keys.schema)) === String(LAYOUT), { what: 'the mark' })
   await it.other.set(keys.schema, NEWER)
-  await waitFor(() => told.length > 0, { what: 'the change to be told' })
-  expect(told).toEqual([expect.stringContaining(`have layout ${NEWER} now`)])
+  await waitFor(() => reported.length > 0, { what: 'the report of the change' })
+  expect(reported).toEqual([expect.stringContaining(`have layout ${NEWER} now`)])
   watching.close()
 })

@@ -55,18 +55,18 @@ function decide(rule: Parameters<typeof limitsIn>[0], transitions: readonly Tran
 }
 
 test.each([
-  ['is told at once', { throttle: { every: '10m', per: 'object' } } as const],
-  ['waits for a digest', { group: { by: 'object' } } as const],
-  ['has to last', { for: '2m' } as const],
-])('an object that cannot be read is passed over where it %s, and the others go on', (_, limit) => {
+  ['sends immediately', { throttle: { every: '10m', per: 'object' } } as const],
+  ['collects a digest', { group: { by: 'object' } } as const],
+  ['waits for a time', { for: '2m' } as const],
+])('an object that cannot be read is skipped by a limit that %s, and the others go on', (_, limit) => {
   const some = [secret('good', '{"a":"eA=="}'), secret('torn', '{"a":'), secret('fine', '{}')]
   const { outcome, malformed } = decide(limit, some)
   expect(malformed).toEqual(['torn'])
   expect(outcome?.rules.get('touched')?.matched).toBe(2)
   expect(outcome?.emitted).toHaveLength(3)
   expect(outcome?.emitted[1]).toBe(false)
-  const told = outcome?.deliveries.map(({ event }) => event.name) ?? []
-  expect(told).toEqual('throttle' in limit ? ['good', 'fine'] : [])
+  const delivered = outcome?.deliveries.map(({ event }) => event.name) ?? []
+  expect(delivered).toEqual('throttle' in limit ? ['good', 'fine'] : [])
 })
 
 test('an object that cannot be read is counted once, and sent by no rule', () => {
@@ -78,7 +78,7 @@ test('an object that cannot be read is counted once, and sent by no rule', () =>
   expect(outcome?.rules.get('touched')).toMatchObject({ matched: 1, sent: 1 })
 })
 
-test('what is held back is not read at all', () => {
+test('suppressed objects are not parsed', () => {
   const [first, torn] = [secret('good', '{}'), secret('torn', '{"a":')]
   const { outcome, malformed } = decide({ throttle: { every: '10m', per: 'rule' } }, [first, torn])
   expect(malformed).toEqual([])

@@ -13,10 +13,10 @@ import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 type Step = (server: RedisServer) => Promise<unknown>
 
-const say =
-  (...words: string[]): Step =>
+const command =
+  (...args: string[]): Step =>
   (server) =>
-    server.command(...words)
+    server.command(...args)
 
 /** A snapshot that fails makes Redis refuse writes, as a full disk does. */
 const failSnapshot: Step = async (server) => {
@@ -38,21 +38,25 @@ const mendSnapshot: Step = async (server) => {
 const persistence = async (server: RedisServer) => String(await server.command('INFO', 'persistence'))
 
 const REFUSALS: [reason: string, refuse: Step, mend: Step][] = [
-  ['OOM', say('CONFIG', 'SET', 'maxmemory', '1'), say('CONFIG', 'SET', 'maxmemory', '0')],
+  ['OOM', command('CONFIG', 'SET', 'maxmemory', '1'), command('CONFIG', 'SET', 'maxmemory', '0')],
   ['MISCONF', failSnapshot, mendSnapshot],
-  ['READONLY', say('REPLICAOF', '127.0.0.1', '1'), say('REPLICAOF', 'NO', 'ONE')],
+  ['READONLY', command('REPLICAOF', '127.0.0.1', '1'), command('REPLICAOF', 'NO', 'ONE')],
   [
     'NOREPLICAS',
-    say('CONFIG', 'SET', 'min-replicas-to-write', '1'),
-    say('CONFIG', 'SET', 'min-replicas-to-write', '0'),
+    command('CONFIG', 'SET', 'min-replicas-to-write', '1'),
+    command('CONFIG', 'SET', 'min-replicas-to-write', '0'),
   ],
-  ['NOPERM', say('ACL', 'SETUSER', 'default', '-hincrby'), say('ACL', 'SETUSER', 'default', '+hincrby')],
+  [
+    'NOPERM',
+    command('ACL', 'SETUSER', 'default', '-hincrby'),
+    command('ACL', 'SETUSER', 'default', '+hincrby'),
+  ],
 ]
 
 const PROTECTED = ['--enable-protected-configs', 'yes']
 
 for (const [reason, refuse, mend] of REFUSALS) {
-  test(`an acknowledgement that is refused with ${reason} is a trouble, and is made once when that is over`, async () => {
+  test(`an acknowledgement that is refused with ${reason} is reported, and is made once when Redis accepts it again`, async () => {
     await using it = await startLaneBed({ redisArgs: PROTECTED })
     const troubles = createTroubles(silentLog)
     await it.put('hook/0', 'a@1', 'b@1')
