@@ -7,7 +7,7 @@ import { readLane } from './lane-reader.ts'
 import { PageSize } from './page-size.ts'
 import { lanesIn } from './register.ts'
 
-/** A delivery, for the most part without its object, which is large and not needed to say where it is. */
+/** A delivery, for the most part without its object, which is large and not needed to find it. */
 export type FoundDelivery = Omit<Delivery, 'objectJson'> & Partial<Pick<Delivery, 'objectJson'>>
 
 /** A delivery in its lane. */
