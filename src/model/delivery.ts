@@ -12,6 +12,8 @@ export interface Delivery {
   event: EventHeader
   /** The object, trimmed, as JSON bytes. */
   objectJson: Buffer
+  /** The object lacks parts: it was too large for the state of a limit, where it waited. */
+  truncated?: true
   /** Emitted by the rule's limits, and not by the event alone. */
   notice?: Digest | Resolved
   /** How many events the rule's limits held back before this one, and since when (RFC 3339). */

@@ -50,6 +50,7 @@ class LazyMessage implements RenderedMessage {
   declare readonly heldBack?: NonNullable<Message['heldBack']>
   declare readonly logs?: ContainerLog
   declare readonly replayed?: true
+  declare readonly truncated?: true
   readonly #delivery: Delivery
   readonly #options: RenderOptions
   #object: Record<string, unknown> | undefined
@@ -69,6 +70,7 @@ class LazyMessage implements RenderedMessage {
     if (delivery.heldBack) this.heldBack = delivery.heldBack
     if (delivery.logs) this.logs = delivery.logs
     if (delivery.replayed) this.replayed = true
+    if (delivery.truncated) this.truncated = true
   }
 
   get id(): string {

@@ -27,6 +27,8 @@ export interface Subject {
   /** Sent again by `kubeherald replay`, with the id of the first time; it may arrive after newer ones of its object. */
   readonly replayed?: true
   readonly event: EventHeader
+  /** The object lacks parts: it was too large for the state of a limit, where it waited. Do not apply or store it as the object's state. */
+  readonly truncated?: true
   /** The object (trimmed, Secret values hashed), parsed on first use. */
   readonly object: Readonly<Record<string, unknown>>
   /** A readable summary in plain text, computed on first use. */
@@ -46,7 +48,7 @@ export interface Message<R = unknown> extends Routed<R> {
   readonly order?: string
   /** The CloudEvents 1.0 envelope in structured JSON: UTF-8 bytes, one line, made on first use. */
   readonly cloudEvent: Buffer
-  /** The object as JSON bytes, as the API server sent it (trimmed, Secret values hashed). */
+  /** The object as JSON bytes, as the API server sent it (trimmed, Secret values hashed) unless it is `truncated`. */
   readonly objectJson: Buffer
   /**
    * The content by the rule's `message`, else the sink's `messages`, else the summary. Computed on first use.
@@ -192,7 +194,10 @@ export function clock(time: string): string {
 }
 
 /** The parts of a message that its CloudEvent contains. */
-type CloudEventSubject = Pick<Subject, 'rule' | 'severity' | 'notice' | 'heldBack' | 'logs' | 'replayed'> & {
+type CloudEventSubject = Pick<
+  Subject,
+  'rule' | 'severity' | 'notice' | 'heldBack' | 'logs' | 'replayed' | 'truncated'
+> & {
   readonly event: EventHeader
   readonly labels?: Subject['labels']
 }
@@ -226,6 +231,7 @@ export function cloudEventAttributes(
     partitionkey: objectKey(event),
     ...(event.synthesized && { synthesized: true }),
     ...(subject.replayed && { replayed: true }),
+    ...(subject.truncated && { truncated: true }),
     ...(severity && { severity }),
   }
 }

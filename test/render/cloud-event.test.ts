@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Delivery } from '../../src/model/delivery.ts'
-import { cloudEvent } from '../../src/sink/message.ts'
+import { createRender } from '../../src/render/message.ts'
+import { compileTemplate } from '../../src/sink/index.ts'
+import { cloudEvent, cloudEventAttributes } from '../../src/sink/message.ts'
 import { headerFor } from '../store/objects.ts'
+import { contentOfSummary } from './content-of-summary.ts'
 
 const delivery = (event: Partial<Delivery['event']> = {}): Delivery => ({
   sink: 'hook',
@@ -68,6 +71,22 @@ test('a message that is sent again has the mark, and the same id', () => {
   expect(envelope(delivery())).not.toHaveProperty('replayed')
   const again = { ...delivery(), replayed: true as const }
   expect(envelope(again)).toEqual({ ...envelope(delivery()), replayed: true })
+})
+
+test('a message whose object is truncated has the mark', () => {
+  expect(envelope(delivery())).not.toHaveProperty('truncated')
+  const waited = { ...delivery(), truncated: true as const }
+  expect(envelope(waited)).toEqual({ ...envelope(delivery()), truncated: true })
+  const render = createRender({ routeOf: () => ({}), contentOf: ({ summary }) => contentOfSummary(summary) })
+  const message = render(waited, 0)
+  expect(JSON.parse(message.cloudEvent.toString())).toEqual(envelope(waited))
+  expect(cloudEventAttributes(message)).toHaveProperty('truncated', true)
+  const template = compileTemplate('{{ truncated }}')
+  if (!template.ok) throw new Error('not compiled')
+  expect([message, render(delivery(), 0)].map((it) => template.template.render(it))).toEqual([
+    'true',
+    'false',
+  ])
 })
 
 test('the log of a container is in the data, or why there is none', () => {

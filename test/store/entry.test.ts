@@ -21,7 +21,9 @@ test('deliveries come out as they went in, in order', () => {
   const replay: Delivery = { ...deliveryOf('__proto__', '{"__proto__":{"constructor":1}}'), replay: true }
   const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'a=b' }
   const traced: Delivery = { ...deliveryOf('traced', '{}'), trace }
-  expect(roundTrip([...deliveries, replay, traced])).toEqual([...deliveries, replay, traced])
+  const truncated: Delivery = { ...deliveryOf('truncated', '{}'), truncated: true }
+  const all = [...deliveries, replay, traced, truncated]
+  expect(roundTrip(all)).toEqual(all)
 })
 
 test('an entry takes at most 60 deliveries, and tells how many and when the oldest was observed', () => {

@@ -116,7 +116,7 @@ export async function deadLetterOf(
   return {
     ...itemOf(letter, caller),
     ...(object !== undefined && { object: object.slice(0, MAX_OBJECT).toWellFormed() }),
-    isCut: (object?.length ?? 0) > MAX_OBJECT,
+    isCut: (object?.length ?? 0) > MAX_OBJECT || letter.delivery?.truncated === true,
   }
 }
 

@@ -211,6 +211,9 @@ export class TracedMessage implements Message {
   declare readonly notice?: NonNullable<Message['notice']>
   declare readonly heldBack?: NonNullable<Message['heldBack']>
   declare readonly logs?: NonNullable<Message['logs']>
+  declare readonly order?: string
+  declare readonly replayed?: true
+  declare readonly truncated?: true
   readonly #message: Message
   readonly #onRendered: OnRendered
   readonly #rendered = new Set<string>()
@@ -219,11 +222,14 @@ export class TracedMessage implements Message {
     this.#message = message
     this.trace = trace
     this.#onRendered = onRendered
-    const { severity, notice, heldBack, logs } = message
+    const { severity, notice, heldBack, logs, order, replayed, truncated } = message
     if (severity) this.severity = severity
     if (notice) this.notice = notice
     if (heldBack) this.heldBack = heldBack
     if (logs) this.logs = logs
+    if (order !== undefined) this.order = order
+    if (replayed) this.replayed = true
+    if (truncated) this.truncated = true
   }
 
   get id(): string {

@@ -17,6 +17,8 @@ export interface Content {
   readonly event: Suppression['event']
   readonly header: EventHeader
   readonly objectJson: Buffer
+  /** The object waited in a state, and was too large for it. */
+  readonly truncated?: true
 }
 
 /** Stored objects are complete up to this size. */
@@ -48,18 +50,25 @@ function contentOf(event: ClusterEvent): Content {
   }
 }
 
-/** Returns the emission as limit states store it; large objects and long texts are shortened. */
+/**
+ * Returns the emission as limit states store it: large objects and long texts are shortened. What is emitted immediately must not come
+ * from here.
+ */
 export function toStored({ content, sinks, heldBack }: Emission): StoredEmission {
+  const { objectJson } = content
+  const stored = boundedJson(objectJson, MAX_OBJECT_BYTES)
   return {
     header: boundedHeader(content.header),
-    object: boundedJson(content.objectJson, MAX_OBJECT_BYTES).toString(),
+    object: stored.toString(),
+    ...((content.truncated || stored !== objectJson) && { truncated: true as const }),
     sinks,
     ...(heldBack && { heldBack }),
   }
 }
 
-export function fromStored({ header, object, sinks, heldBack }: StoredEmission): Emission {
-  return { content: { event: header, header, objectJson: Buffer.from(object) }, sinks, heldBack }
+export function fromStored({ header, object, truncated, sinks, heldBack }: StoredEmission): Emission {
+  const content = { event: header, header, objectJson: Buffer.from(object), ...(truncated && { truncated }) }
+  return { content, sinks, heldBack }
 }
 
 /** Returns the title of the summary of an event, for its resolve notification. */

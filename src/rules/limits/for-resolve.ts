@@ -2,7 +2,7 @@ import type { Silence } from '../../model/control.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import type { LimitedMatch, LimitName } from '../../model/limit.ts'
 import { acknowledgedBy, escalatedAcknowledgement } from './acknowledged.ts'
-import { emissionOf, fromStored, titleOf, toStored } from './emission.ts'
+import { type Emission, emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
 import { keysForSinks, stateKeysOf } from './group-key.ts'
 import { applyLimitChain } from './limit-chain.ts'
@@ -81,6 +81,7 @@ function begin(
     tx.suppress(plan.name, 'sample', { event, sinks: match.sinks })
     return false
   }
+  const emission = emissionOf(event, match.sinks)
   const state: ForResolveState = {
     v: 1,
     limit: 'follow',
@@ -88,10 +89,10 @@ function begin(
     waiting: 1,
     sinceMs: atMs,
     atMs,
-    pending: { told: toStored(emissionOf(event, match.sinks)), places: stateKeysOf(plan, event, match) },
+    pending: { told: toStored(emission), places: stateKeysOf(plan, event, match) },
   }
   tx.counters.count(plan.name, 'waiting')
-  if (dueOf(tx, plan, state) <= atMs) return open(tx, plan, key, state, atMs)
+  if (dueOf(tx, plan, state) <= atMs) return open(tx, plan, key, state, atMs, emission)
   keep(tx, plan, key, state)
   return false
 }
@@ -130,17 +131,21 @@ function end(
   if (!plan.resolves || !state.open) return tx.forget('own', key)
   if (state.over && (event.deselected || event.type !== 'DELETED')) return
   const why = event.deselected ? 'unwatched' : event.type === 'DELETED' ? 'deleted' : 'ended'
-  const told = toStored(emissionOf(event, state.open.sinks))
-  keep(tx, plan, key, { ...state, over: { told, atMs, why } })
-  emitIfResolved(tx, plan, key, atMs)
+  const emission = emissionOf(event, state.open.sinks)
+  keep(tx, plan, key, { ...state, over: { told: toStored(emission), atMs, why } })
+  emitIfResolved(tx, plan, key, atMs, emission)
 }
 
-/** Emits the resolve notification once the notification of the incident itself was emitted; else returns the state. */
+/**
+ * Emits the resolve notification once the notification of the incident itself was emitted; else returns the state. `live` is the event
+ * that has just ended the incident.
+ */
 function emitIfResolved(
   tx: LimitTransaction,
   plan: RulePlan | undefined,
   key: string,
   toMs: number,
+  live?: Emission,
 ): ForResolveState | undefined {
   const state = readState(tx, key)
   if (!state?.over || !state.open || state.open.fromMs > toMs) return state
@@ -152,7 +157,7 @@ function emitIfResolved(
   tx.counters.count(plan?.name ?? rule, 'notices')
   const { title, order } = open
   const notice = { kind: 'resolved', since, at, why: over.why, ...(title && { title }) } as const
-  tx.emit(rule, fromStored(over.told), { notice, order })
+  tx.emit(rule, live ?? fromStored(over.told), { notice, order })
   return undefined
 }
 
@@ -162,13 +167,14 @@ function readState(tx: LimitTransaction, key: string): ForResolveState | undefin
   return state && { ...state, sinceMs: Math.min(state.sinceMs, tx.nowMs) }
 }
 
-/** `for` has passed: applies the further limits to the pending event. Returns whether it was emitted. */
+/** `for` has passed: applies the further limits to the pending event, `live` if it did not wait. Returns whether it was emitted. */
 function open(
   tx: LimitTransaction,
   plan: RulePlan,
   key: string,
   state: ForResolveState,
   atMs: number,
+  live?: Emission,
 ): boolean {
   const { pending, ...rest } = state
   if (!pending) return false
@@ -191,7 +197,7 @@ function open(
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
   }
-  const emission = { ...fromStored(stored), sinks }
+  const emission = { ...(live ?? fromStored(stored)), sinks }
   const keys = keysForSinks(plan.name, places, stored.sinks, sinks)
   const result = applyLimitChain(tx, plan, keys, emission, atMs)
   if ('suppressedBy' in result) {

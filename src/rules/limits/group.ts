@@ -42,7 +42,8 @@ export function addToGroup(
   tx.counters.count(name, 'waiting')
   const isFull = state.waiting >= group.max
   if (isFull || dueMs <= atMs) {
-    keep(tx, key, emitBatch(tx, state, Math.min(atMs, dueMs), group))
+    const live = before?.batch ? undefined : emission
+    keep(tx, key, emitBatch(tx, state, Math.min(atMs, dueMs), group, live))
     return { isEmitted: true, fromMs: atMs, group: groupKey }
   }
   keep(tx, key, state)
@@ -63,15 +64,19 @@ export function flushIfDue(
   return state
 }
 
-/** Emits one event unchanged, several as a digest. Then the interval begins. */
+/**
+ * Emits one event unchanged, several as a digest. Then the interval begins. `live` is the first event where it did not wait: its object
+ * is whole, the stored one may be shortened.
+ */
 function emitBatch(
   tx: LimitTransaction,
   { rule, waiting, by, order, batch }: GroupState,
   atMs: number,
   plan: GroupPlan | undefined,
+  live?: Emission,
 ): GroupState | undefined {
   if (batch) {
-    const first = { ...fromStored(batch.first), heldBack: batch.heldBack }
+    const first = { ...(live ?? fromStored(batch.first)), heldBack: batch.heldBack }
     tx.counters.count(rule, 'waiting', -waiting)
     tx.counters.count(rule, waiting === 1 ? 'sent' : 'digested', waiting)
     if (waiting > 1) tx.counters.count(rule, 'notices')

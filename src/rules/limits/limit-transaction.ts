@@ -128,13 +128,14 @@ export class LimitTransaction {
     { content, sinks, heldBack }: Emission,
     { notice, order }: { notice?: Digest | Resolved | undefined; order?: string | undefined } = {},
   ): void {
-    const { header, objectJson } = content
+    const { header, objectJson, truncated } = content
     const event = notice ? { ...header, id: `${header.id}/${notice.kind}/${rule}` } : header
     for (const sink of sinks) {
       const delivery: Delivery = { sink, rule, event, objectJson }
       if (notice) delivery.notice = notice
       if (order !== undefined) delivery.order = order
       if (heldBack) delivery.heldBack = deliveredHeldBack(heldBack)
+      if (truncated) delivery.truncated = true
       this.#deliveries.push(delivery)
     }
   }

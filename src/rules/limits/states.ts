@@ -28,6 +28,8 @@ export interface StoredEmission {
   header: EventHeader
   /** JSON; large objects are shortened. */
   object: string
+  /** The object was shortened. Missing from states of older versions. */
+  truncated?: true
   sinks: readonly string[]
   heldBack?: SuppressedBefore
 }

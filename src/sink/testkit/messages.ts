@@ -43,6 +43,8 @@ export interface MessageParts {
   logs?: ContainerLog
   /** As `kubeherald replay` sends it. */
   replayed?: true
+  /** As where the object was too large to wait in the state of a limit. */
+  truncated?: true
   /** As where traces are on. */
   trace?: TraceContext
   /** Replaces the summary in the sink's markup; may throw. */
@@ -61,7 +63,7 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
   }
   const summary: Summary = { ...summarize(event), ...parts.summary }
   const objectJson = Buffer.from(JSON.stringify(object))
-  const { severity, labels = {}, notice, heldBack, logs, replayed } = parts
+  const { severity, labels = {}, notice, heldBack, logs, replayed, truncated } = parts
   const limited = {
     rule,
     labels,
@@ -70,6 +72,7 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     ...(heldBack && { heldBack }),
     ...(logs && { logs }),
     ...(replayed && { replayed }),
+    ...(truncated && { truncated }),
   }
   return {
     id: messageId({ event, ...limited }),

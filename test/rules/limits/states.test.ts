@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { LimitOutcome, LimitStates, Limits } from '../../../src/model/limit.ts'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
 import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
-import { balances, inShort, limitedOf, limitsIn, openBed, START_MS, type Written } from './bed.ts'
+import { type Bed, balances, inShort, limitedOf, limitsIn, openBed, START_MS, type Written } from './bed.ts'
 
 const MINUTE_MS = 60_000
 
@@ -157,6 +157,26 @@ test('states stay small whatever comes', () => {
 })
 
 test.each<[string, Written]>([
+  ['for', { for: '1m' }],
+  ['resolve: true', { resolve: true, group: { by: 'rule' } }],
+  ['debounce', { debounce: { quiet: '1m' } }],
+])('no object fills the states of %s', (_, written) => {
+  const limits = createLimits([{ name: 'r', ...limitsIn(written) }])
+  const states = new Map<string, string>()
+  const stored = { shared: (key: string) => states.get(key), own: (key: string) => states.get(key) }
+  for (const [at, holds] of [true, true, false, true].entries()) {
+    const object = { data: Object.fromEntries(Array.from({ length: 20 }, (_, n) => [n, 'x'.repeat(50_000)])) }
+    const { writes } = limits.apply([limitedOf({ at, holds, object })], stored, START_MS + at * 1000)
+    for (const [key, state] of [...writes.shared, ...writes.own]) {
+      if (state === null) states.delete(key)
+      else states.set(key, state.text)
+      expect(state?.text.length ?? 0).toBeLessThan(300_000)
+    }
+  }
+  expect(states.size).toBeGreaterThan(0)
+})
+
+test.each<[string, Written]>([
   ['a digest', { group: {} }],
   ['resolve: {after}', { resolve: { after: '1h' } }],
   ['for', { for: '1m' }],
@@ -194,6 +214,69 @@ test('large objects that wait keep their form', () => {
   small.run({ at: 0, object: { n: 'ünicode', big: 'x'.repeat(1000) } })
   small.until(60)
   expect(small.deliveries[0]?.objectJson.toString()).toBe(`{"n":"ünicode","big":"${'x'.repeat(1000)}"}`)
+})
+
+const LARGE = { kind: 'ConfigMap', metadata: { name: 'web' }, data: { text: 'x'.repeat(300_000) } }
+/** Whether the object of each delivery is the large one, `marked` if it is not and the delivery says so. */
+const wholeIn = ({ deliveries }: Bed) =>
+  deliveries.map(({ objectJson, truncated }) => {
+    const isWhole = objectJson.equals(Buffer.from(JSON.stringify(LARGE)))
+    return isWhole ? !truncated : truncated && 'marked'
+  })
+
+test.each<[string, Written]>([
+  ['throttle', { throttle: { every: '1m' } }],
+  ['after', { after: { count: 2, within: '1m' } }],
+  ['resolve: true', { resolve: true }],
+  ['resolve: true and group', { resolve: true, group: { wait: '0s' } }],
+  ['group without a wait', { group: { wait: '0s' } }],
+  ['resolve: {after}', { resolve: { after: '1m' } }],
+])('a large object that %s sends immediately is whole', (_, written) => {
+  const bed = openBed(written)
+  const isCounted = written.after !== undefined
+  if (isCounted) bed.run({ at: 0, object: LARGE })
+  bed.run({ at: 1, object: LARGE })
+  expect(wholeIn(bed)).toEqual([true])
+})
+
+test('a large object that ends its incident is whole, and marked if the end waited', () => {
+  const bed = openBed({ resolve: true })
+  bed.run({ at: 0 }, { at: 1, holds: false, object: LARGE })
+  expect(bed.deliveries.map(inShort)).toEqual(['web', 'web ended'])
+  expect(wholeIn(bed)[1]).toBe(true)
+  const grouped = openBed({ resolve: true, group: { wait: '30s' } })
+  grouped.run({ at: 0 }, { at: 1, holds: false, object: LARGE })
+  expect(grouped.until(60)).toEqual(['30 web', '31 web ended'])
+  expect(wholeIn(grouped)[1]).toBe('marked')
+})
+
+test.each<[string, Written]>([
+  ['for', { for: '1m' }],
+  ['for and group', { for: '1m', group: { wait: '10s' } }],
+  ['debounce', { debounce: { quiet: '10s' } }],
+  ['debounce and group', { debounce: { quiet: '10s' }, group: { wait: '0s' } }],
+  ['group', { group: { wait: '10s' } }],
+])('a large object that waited for %s is marked', (_, written) => {
+  const bed = openBed(written)
+  bed.run({ at: 0, object: LARGE })
+  bed.until(999)
+  expect(wholeIn(bed)).toEqual(['marked'])
+  const small = openBed(written)
+  small.run({ at: 0 })
+  small.until(999)
+  expect(small.deliveries).toHaveLength(1)
+  expect(small.deliveries[0]).not.toHaveProperty('truncated')
+})
+
+test('a digest and the end of an incident are marked if their object is large', () => {
+  const digest = openBed({ group: { by: 'rule' } })
+  digest.run({ at: 0, object: LARGE }, { at: 1, name: 'other' })
+  expect(digest.until(60)).toEqual(['30 digest of 2'])
+  expect(wholeIn(digest)).toEqual(['marked'])
+  const quiet = openBed({ resolve: { after: '1m' } })
+  quiet.run({ at: 0 }, { at: 1, object: LARGE })
+  expect(quiet.until(99)).toEqual(['0 web', '1 web', '61 web quiet'])
+  expect(wholeIn(quiet).slice(1)).toEqual([true, 'marked'])
 })
 
 test('an object deep as a well does not stop what waits', () => {

@@ -312,7 +312,8 @@ function Stored({ id }: { id: string }) {
         ) : (
           <pre class="object-json">
             <Text of={indented(object)} longest={3_000} />
-            {isCut && ' … the rest is not sent to this page'}
+            {isCut &&
+              ' … the rest is missing: the object is too large for this page, or for the limit where it waited'}
           </pre>
         )
       }
