@@ -94,6 +94,8 @@ export function keysOf(cluster: string) {
     logs: `${tag}:logs`,
     logTimes: `${tag}:log-times`,
     logBytes: `${tag}:log-bytes`,
+    /** Hash with a TTL: the same → why the log is not read, as JSON. */
+    logRefusals: `${tag}:log-refusals`,
     /** String with a TTL: what was last reported of a failure of kubeherald itself. Hash: sink → its dead letters that were reported. */
     reported: (cause: string) => `${tag}:reported:${cause}`,
     reportedDeadLetters: `${tag}:reported-dead-letters`,
