@@ -27,6 +27,8 @@ const STORED_MS = 30_000
 /** The container may have restarted again after that, so that its log would be of another crash. */
 const MAX_AGE_MS = 120_000
 const POLL_MS = 250
+/** Refusals of so long are stored together: in a storm there is one for each event. */
+const REFUSALS_MS = 100
 /** Logs in memory for other deliveries of the same event. */
 const MAX_RECENT = 256
 
@@ -40,7 +42,7 @@ interface Wanted {
 
 interface Waiting {
   id: string
-  end(log: ContainerLog | undefined): void
+  end(log: ContainerLog | undefined | Found): void
 }
 
 /**
@@ -53,6 +55,8 @@ export class ContainerLogs implements DeliveryLogs {
   /** Reads under way, and the last ones; the oldest first. */
   readonly #known = new Map<string, Found>()
   readonly #waiting = new Set<Waiting>()
+  /** To be stored. */
+  readonly #refused = new Map<string, ContainerLog>()
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
@@ -67,8 +71,18 @@ export class ContainerLogs implements DeliveryLogs {
       for (const { deliveries } of stored?.entries ?? [])
         for (const delivery of deliveries) {
           const wanted = this.#wantedBy(delivery)
-          if (wanted && !this.#known.has(wanted.id)) void this.#remember(wanted.id, this.#read(wanted))
+          if (wanted) this.#begin(wanted)
         }
+  }
+
+  /** A lane may have read the entry before its commit was known here, and wait for another process: it gets this read. */
+  #begin(wanted: Wanted): void {
+    const { id } = wanted
+    if (!this.#known.has(id)) return void this.#remember(id, this.#read(wanted))
+    const waiting = [...this.#waiting].filter((it) => it.id === id)
+    if (waiting.length === 0) return
+    const found = this.#read(wanted)
+    for (const { end } of waiting) end(found)
   }
 
   /**
@@ -79,7 +93,7 @@ export class ContainerLogs implements DeliveryLogs {
     const wanted = this.#wantedBy(delivery)
     if (!wanted) return undefined
     const found =
-      this.#known.get(wanted.id) ?? this.#remember(wanted.id, this.#find(wanted, readyMs(delivery)))
+      this.#known.get(wanted.id) ?? this.#remember(wanted.id, this.#find(wanted, happenedMs(delivery)))
     return this.#inTime(found, wanted.target)
   }
 
@@ -107,18 +121,34 @@ export class ContainerLogs implements DeliveryLogs {
 
   async #read({ id, target, settings }: Wanted): Found {
     const { reader, store, log: logger } = this.#parts
-    const log = await reader?.read(target, settings)
-    if (log)
+    const done = await reader?.read(target, settings)
+    if (!done) return undefined
+    const { outcome, log } = done
+    if (outcome === 'rate') this.#refuse(id, log)
+    else
       store.put(id, log).catch((error) => {
         logger.debug({ error }, "a container's log was not stored; other processes do not have it")
       })
     return log
   }
 
+  #refuse(id: string, log: ContainerLog): void {
+    const { store, log: logger } = this.#parts
+    this.#refused.set(id, log)
+    if (this.#refused.size > 1) return
+    setTimeout(() => {
+      const refusals = new Map(this.#refused)
+      this.#refused.clear()
+      store.putRefusals(refusals).catch((error) => {
+        logger.debug({ error }, 'other processes do not know which logs were refused; they wait for them')
+      })
+    }, REFUSALS_MS).unref()
+  }
+
   /** Another process committed the delivery: it may be reading the log, or have ended before. */
-  async #find(wanted: Wanted, observedMs: number): Found {
+  async #find(wanted: Wanted, sinceMs: number): Found {
     const { reader, clock } = this.#parts
-    const ageMs = clock.now() - observedMs
+    const ageMs = clock.now() - sinceMs
     const mayBeReading = Math.max(0, OTHERS_MS - Math.max(0, ageMs))
     const untilStoredMs = ageMs < STORED_MS ? MAX_WAIT_MS - POLL_MS : 0
     const stored = await this.#await(wanted.id, reader ? mayBeReading : untilStoredMs)
@@ -130,10 +160,8 @@ export class ContainerLogs implements DeliveryLogs {
 
   /** Asks Redis once, and again until `ms` are over; all that wait are asked for together. */
   async #await(id: string, ms: number): Found {
-    const [log] = await this.#parts.store.get([id]).catch(() => [undefined])
-    if (log || ms <= 0 || this.#closed) return log
     const { promise, resolve } = Promise.withResolvers<ContainerLog | undefined>()
-    const timer = setTimeout(() => waiting.end(undefined), ms)
+    let timer: NodeJS.Timeout | undefined
     const waiting: Waiting = {
       id,
       end: (found) => {
@@ -143,7 +171,12 @@ export class ContainerLogs implements DeliveryLogs {
       },
     }
     this.#waiting.add(waiting)
-    this.#pollSoon()
+    const [log] = await this.#parts.store.get([id]).catch(() => [undefined])
+    if (log || ms <= 0 || this.#closed) waiting.end(log)
+    else if (this.#waiting.has(waiting)) {
+      timer = setTimeout(() => waiting.end(undefined), ms)
+      this.#pollSoon()
+    }
     return promise
   }
 
@@ -166,6 +199,11 @@ export class ContainerLogs implements DeliveryLogs {
     const timer = setTimeout(give, MAX_WAIT_MS)
     return Promise.race([found, late.promise]).finally(() => clearTimeout(timer))
   }
+}
+
+/** What was sent again shows the container of its own event; what a limit emits, that of the emission. */
+function happenedMs(delivery: Delivery): number {
+  return delivery.replay || delivery.replayed ? Date.parse(delivery.event.time) : readyMs(delivery)
 }
 
 /** An object that cannot be parsed has none; its rendering fails, and explains that. */

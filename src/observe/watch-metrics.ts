@@ -229,13 +229,16 @@ export const watchMetrics = {
     'watch_index_differences',
     'Objects of which the index and the cluster differed, in the last comparison.',
     ['watch'],
-    { details: '0 is expected, and before the first one. Only of watches with `verify`' },
+    {
+      details:
+        '0 is expected, and before the first one. Only of watches with `verify`, in the process that works on the watch',
+    },
   ),
   watchVerified: gauge(
     'watch_verified_timestamp_seconds',
     'When the index was last compared with the cluster; 0 before the first time.',
     ['watch'],
-    { details: 'Only of watches with `verify`' },
+    { details: 'Only of watches with `verify`, in the process that works on the watch' },
   ),
   relists: counter('watch_relists_total', 'Lists after the first one, by cause.', ['watch', 'cause'], {
     details: 'Each is compared with the index. The causes are below',

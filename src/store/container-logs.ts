@@ -8,6 +8,8 @@ import { runScript, script } from './redis/script.ts'
 export interface LogStore {
   /** Rejects while Redis is unavailable or full. */
   put(id: string, log: ContainerLog): Promise<void>
+  /** Stores for a minute why logs were not read, by id, so that no process waits for them. Takes no room from logs. */
+  putRefusals(refusals: ReadonlyMap<string, ContainerLog>): Promise<void>
   get(ids: readonly string[]): Promise<(ContainerLog | undefined)[]>
 }
 
@@ -46,6 +48,17 @@ redis.call('SET', KEYS[3], bytes)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[6]) end
 `)
 
+const REFUSED_MS = 60_000
+/** Beyond it all are forgotten: then processes wait for logs that do not come. */
+const MAX_REFUSALS = 10_000
+
+/** ARGV: maximum number, TTL, ids and logs. */
+const REFUSE = script(`
+if redis.call('HLEN', KEYS[1]) > tonumber(ARGV[1]) then redis.call('DEL', KEYS[1]) end
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`)
+
 /** `maxmemory` is the limit of Redis in bytes: 0 if it has none, undefined while it is not known. */
 export function createLogStore(parts: {
   redis: Redis
@@ -63,18 +76,27 @@ export function createLogStore(parts: {
       const packed = compress(Buffer.from(JSON.stringify(log)))
       await runScript(redis, PUT, own, [id, packed, nowMs, nowMs - KEPT_MS, maxBytes, KEPT_MS])
     },
+    async putRefusals(refusals) {
+      const args = [...refusals].flatMap(([id, log]) => [id, JSON.stringify(log)])
+      await runScript(redis, REFUSE, [keys.logRefusals], [MAX_REFUSALS, REFUSED_MS, ...args])
+    },
     async get(ids) {
       if (ids.length === 0) return []
-      const packed = await redis.hmgetBuffer(keys.logs, ...ids)
-      return packed.map((it) => (it ? readStored(it) : undefined))
+      const [packed, refused] = await Promise.all([
+        redis.hmgetBuffer(keys.logs, ...ids),
+        redis.hmget(keys.logRefusals, ...ids),
+      ])
+      return packed.map((it, i) => readStored(() => (it ? decompress(it).toString() : refused[i])))
     },
   }
 }
 
 /** Undefined for what another version wrote, or nobody can read. */
-function readStored(packed: Buffer): ContainerLog | undefined {
+function readStored(textOf: () => string | null | undefined): ContainerLog | undefined {
   try {
-    const log = JSON.parse(decompress(packed).toString()) as ContainerLog
+    const text = textOf()
+    if (text == null) return undefined
+    const log = JSON.parse(text) as ContainerLog
     const isLog = typeof log.text === 'string' || typeof log.error === 'string'
     return isLog ? log : undefined
   } catch {

@@ -106,8 +106,8 @@ export function packLanes(
 }
 
 /**
- * Returns the written entries with the ids that Redis chose: `replies` are those of the commands that `writeLanes` queued. If the
- * replies were lost, returns only the lanes.
+ * Returns the written entries with the ids that Redis chose: `replies` are those of a transaction that begins with the lanes
+ * (`beginWithLanes`). If they were lost, returns only the lanes.
  */
 export function enqueuedOf(lanes: PackedLanes, replies?: readonly unknown[]): Enqueued[] {
   let at = 0

@@ -56,7 +56,10 @@ export function keysOf(cluster: string) {
     ruleLedger: (rule: string) => `${tag}:ledger:rule:${rule}`,
     /** Hash: observed, unmatched, dropped, matched, limited. */
     watchLedger: (source: string) => `${tag}:ledger:watch:${source}`,
-    /** Hash: enqueued, delivered, dead, and `discarded` (deleted dead letters), of which `archived` and `dropped` by their bounds. */
+    /**
+     * Hash: enqueued, delivered, dead, and `discarded` (deleted dead letters), of which `archived` and `dropped` by their bounds. `retried`:
+     * were dead once.
+     */
     sinkLedger: (sink: string) => `${tag}:ledger:sink:${sink}`,
     /** Stream: entries of deliveries, oldest first. */
     lane: (lane: string) => `${tag}:lane:${lane}`,
@@ -91,7 +94,9 @@ export function keysOf(cluster: string) {
     logs: `${tag}:logs`,
     logTimes: `${tag}:log-times`,
     logBytes: `${tag}:log-bytes`,
-    /** String with a TTL: a failure of kubeherald itself was reported; and the dead letters of each sink that were. */
+    /** Hash with a TTL: the same → why the log is not read, as JSON. */
+    logRefusals: `${tag}:log-refusals`,
+    /** String with a TTL: what was last reported of a failure of kubeherald itself. Hash: sink → its dead letters that were reported. */
     reported: (cause: string) => `${tag}:reported:${cause}`,
     reportedDeadLetters: `${tag}:reported-dead-letters`,
     /** Hash: failure that was reported and is not over → since when it lasts. */

@@ -7,6 +7,7 @@ import type { Message } from '../../src/sink/index.ts'
 import { createLogStore, type LogStore } from '../../src/store/container-logs.ts'
 import { decodeEntry, encodeEntries } from '../../src/store/entry.ts'
 import type { LogTarget } from '../../src/watch/logs/log-target.ts'
+import type { LogOutcome } from '../../src/watch/logs/read-log.ts'
 import { DELIVERED, type DOWN, ODD, scriptedSink, startLaneBed } from '../store/lane-bed.ts'
 import { headerFor } from '../store/objects.ts'
 import { waitFor } from '../wait-for.ts'
@@ -41,12 +42,16 @@ async function enqueue(...deliveries: Delivery[]): Promise<void> {
     await bed.enqueue(`${deliveries[0]?.sink}/n0`, deliveries.length, payload)
 }
 
-function logsWith(read?: (target: LogTarget) => Promise<ContainerLog | undefined>) {
+function logsWith(
+  read?: (target: LogTarget) => Promise<ContainerLog | undefined>,
+  outcome: LogOutcome = 'read',
+) {
   const reads: LogTarget[] = []
   const reader = read && {
-    read(target: LogTarget) {
+    async read(target: LogTarget) {
       reads.push(target)
-      return read(target)
+      const log = await read(target)
+      return log && { outcome, log }
     },
     close() {},
   }
@@ -132,6 +137,50 @@ test('what is too old to be of the same crash is not read', async () => {
   await waitFor(() => seen.length === 1, { what: 'the message' })
   expect(seen[0]).toContain('no longer kept')
   expect(reads).toEqual([])
+})
+
+test.each<[string, Partial<Delivery>]>([
+  ['a dead letter that is retried', { replay: true }],
+  ['a delivery that is replayed', { replayed: true }],
+])('%s shows no log of a later crash, and does not wait for one', async (_, marks) => {
+  const { logs, reads } = logsWith(readAs('of another crash'))
+  const old = eventOf('web-1', { observed: new Date(Date.now() - 600_000) })
+  const startedMs = performance.now()
+  const log = await logs.of({ ...old, ...marks, releasedAt: new Date().toISOString() })
+  expect(log?.error).toContain('no longer kept')
+  expect(reads).toEqual([])
+  expect(performance.now() - startedMs).toBeLessThan(2_000)
+})
+
+test('a delivery that a limit released late shows the log of that time', async () => {
+  const { logs } = logsWith(readAs('it still crashes'))
+  const old = eventOf('web-1', { observed: new Date(Date.now() - 600_000) })
+  const released = { ...old, releasedAt: OLD().toISOString() }
+  expect(await logs.of(released)).toMatchObject({ text: 'it still crashes' })
+})
+
+test('a lane that reads an entry before its commit is known here does not wait for another process', async () => {
+  const { logs, reads } = logsWith(readAs('it crashed'))
+  const delivery = eventOf('web-1')
+  const startedMs = performance.now()
+  const log = logs.of(delivery)
+  logs.committed(entered(delivery, { ...delivery, sink: 'other' }))
+  expect(await log).toMatchObject({ text: 'it crashed' })
+  expect(performance.now() - startedMs).toBeLessThan(2_000)
+  expect(reads).toHaveLength(1)
+})
+
+test('refused reads take no room from logs, and no other process waits for them', async () => {
+  const refused = async () => ({ previous: true, error: 'too many' })
+  const { logs } = logsWith(refused, 'rate')
+  const all = Array.from({ length: 50 }, (_, i) => eventOf(`pod-${i}`))
+  const others = all.map((it) => logsWith().logs.of(it))
+  logs.committed(entered(...all))
+  const startedMs = performance.now()
+  expect(await Promise.all(others)).toEqual(all.map(() => ({ previous: true, error: 'too many' })))
+  expect(performance.now() - startedMs).toBeLessThan(3_000)
+  expect(await bed.redis.exists(bed.keys.logs)).toBe(0)
+  expect(await bed.redis.pttl(bed.keys.logRefusals)).toBeGreaterThan(0)
 })
 
 test('deliveries that wait for logs hold up no other object, and are sent without one when the time is over', async () => {

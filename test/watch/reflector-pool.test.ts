@@ -4,10 +4,13 @@ import type { Checkpoint } from '../../src/model/change.ts'
 import type { WatchStatus } from '../../src/model/status.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import type { SourceLeases } from '../../src/watch/leases/source-leases.ts'
 import type { PlannedSource } from '../../src/watch/plan/plan.ts'
 import { createReflectorPool, type PoolParts } from '../../src/watch/reflector/reflector-pool.ts'
 import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
+import { configMap } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
 
 const SOURCE = {
   key: 'pods#1',
@@ -95,4 +98,37 @@ test('a watch that ends by a defect starts again after a pause', async () => {
   expect(atMs - (failedAtMs[0] as number)).toBeGreaterThan(backoffMaxMs - 5)
   stop.abort()
   await runs.ended()
+})
+
+test.each<[string, (report: (news: Partial<WatchStatus>) => void, lose: () => void) => void]>([
+  ['its lease is lost', (_, lose) => lose()],
+  ['another process has taken it', (report) => report({ phase: 'standby' })],
+])('the last comparison of a watch is not shown when %s', async (_, leave) => {
+  await using it = await startWatchBed({ idle: true, objects: [configMap('a', 5)] })
+  const lost = new AbortController()
+  let report: (news: Partial<WatchStatus>) => void = () => {}
+  const leases: SourceLeases = {
+    async run(_source, tell, signal, job) {
+      report = tell
+      const guard = { check() {}, renewed: async () => {} }
+      const end = await job(guard, AbortSignal.any([signal, lost.signal]))
+      if (!signal.aborted) await once(signal, 'abort')
+      return end
+    },
+    leave: async () => {},
+  }
+  it.start([{ kind: 'ConfigMap', verify: 50 }], { wallMs: 0, leases: () => leases })
+  await it.watching('10')
+  const [index] = await it.reader.keys(it.keys.index('*'))
+  await it.reader.del(index as string)
+  await waitFor(() => it.statuses()[0]?.verified?.differences === 1, { what: 'the difference' })
+  const series = async () => {
+    const names = ['kubeherald_watch_index_differences', 'kubeherald_watch_verified_timestamp_seconds']
+    const read = names.map(async (name) => (await it.metrics.registry.getSingleMetric(name)?.get())?.values)
+    return (await Promise.all(read)).flat().length
+  }
+  expect(await series()).toBe(2)
+  leave(report, () => lost.abort())
+  await waitFor(async () => (await series()) === 0, { what: 'the series to go' })
+  expect(it.statuses()[0]?.verified).toBeUndefined()
 })

@@ -4,13 +4,13 @@ import type { Delivery } from '../../model/delivery.ts'
 import type { ConfigStatus, SinkStatus, WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { CommitConnection } from '../../store/commit/commit-connection.ts'
-import { Transaction } from '../../store/commit/transaction.ts'
-import { writeLanes } from '../../store/commit/write-commit.ts'
+import type { Transaction } from '../../store/commit/transaction.ts'
+import { beginWithLanes } from '../../store/commit/write-commit.ts'
 import type { Enqueued } from '../../store/entry.ts'
 import { enqueuedOf, packLanes } from '../../store/entry.ts'
 import type { Keys } from '../../store/keys.ts'
 import { readLedger } from '../../store/ledger.ts'
-import { evalScript, valuesOf } from '../../store/redis/script.ts'
+import { evalScript } from '../../store/redis/script.ts'
 import { repeat } from '../../text/repeat.ts'
 import {
   type Cause,
@@ -23,6 +23,8 @@ import {
   type OwnReport,
   type OwnState,
 } from './causes.ts'
+import { markOfFailure, markOfRecovery, ONCE_MS, quietMs } from './last-report.ts'
+import { readDeadLetters } from './new-dead-letters.ts'
 import { ownDelivery } from './own-event.ts'
 import { parseName, progressOf, recoveryOf } from './recoveries.ts'
 
@@ -51,10 +53,6 @@ interface NotifierParts {
 const POLL_MS = 10_000
 /** The ledger has a hash for each rule. */
 const LEDGER_POLL_MS = 60_000
-/** Each cause is reported at most once in this time, by whichever process. */
-const ONCE_MS = 3_600_000
-/** A failure is over when no process has seen it for this time. */
-const OVER_MS = 60_000
 
 /**
  * Reports failures of kubeherald itself to a sink, through the same lanes as any delivery: it is in the ledger, waits while the sink
@@ -72,6 +70,8 @@ export function startNotifier(parts: NotifierParts): { close(): Promise<void> } 
     }
     return ledger.isBalanced
   }
+  // Dead letters from now on are new.
+  void deadLettersOf(parts, parts.settings()).catch(() => {})
   return repeat(
     parts.pollMs ?? POLL_MS,
     (signal) => look(parts, memory, isBalanced, signal),
@@ -97,20 +97,20 @@ async function look(
   const settings = parts.settings()
   if (!settings) return
   const { to, on, heartbeat } = settings
-  const dead = await readDeadLetters(parts, on.includes('dead-letter'))
+  const dead = await deadLettersOf(parts, settings)
   const state = {
     watches: parts.watches(),
     sinks: parts.sinks(),
     config: parts.config(),
-    newDeadLetters: dead.unreported,
+    newDeadLetters: dead?.unreported ?? new Map(),
     isLedgerBalanced: on.includes('ledger') ? await isBalanced() : true,
   }
   const nowMs = parts.clock.now()
   const open = await readOpenReports(parts, settings, state)
   const causes = causesOf(state, to).filter((cause) => on.some((it) => it === cause.on))
   for (const cause of lasting.of(causes, nowMs)) {
-    const isOpen = open.some((it) => nameOf(it) === nameOf(cause))
-    await reportFailure(parts, cause, { to, isOpen, deadLetters: dead.counts }, signal)
+    const former = open.find((it) => nameOf(it) === nameOf(cause))
+    await reportFailure(parts, cause, { to, former, dead: dead?.totals.get(cause.subject) ?? 0 }, signal)
   }
   const recovered = open.filter((it) => progressOf(it, state) === 'over')
   for (const report of over.of(recovered, nowMs)) await reportRecovery(parts, report, to, signal)
@@ -118,25 +118,39 @@ async function look(
   if (beat) await sendHeartbeat(parts, beat, { to: heartbeat.to ?? to, everyMs: heartbeat.every }, signal)
 }
 
-/** Enqueues the report of a failure unless one was enqueued within the hour. */
+/** Returns undefined where nobody asks for reports of dead letters. */
+async function deadLettersOf({ redis, keys, sinkNames }: NotifierParts, settings: Notify | undefined) {
+  if (!settings) return undefined
+  if (settings.on.includes('dead-letter')) return readDeadLetters(redis, keys, sinkNames())
+  await redis.del(keys.reportedDeadLetters)
+  return undefined
+}
+
+/** Enqueues the report of a failure unless one was enqueued within the hour, and none that it is over since. */
 async function reportFailure(
   parts: NotifierParts,
   cause: LastingCause<Cause>,
-  { to, isOpen, deadLetters }: { to: string; isOpen: boolean; deadLetters: ReadonlyMap<string, number> },
+  { to, former, dead }: { to: string; former: OpenReport | undefined; dead: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { keys, clock, log } = parts
+  const { redis, keys, log } = parts
   const name = nameOf(cause)
-  const transaction = new Transaction()
-    .expect(keys.reported(name), null)
-    .add('SET', keys.reported(name), clock.now(), 'PX', ONCE_MS)
-  if (cause.on === 'dead-letter')
-    transaction.add('HSET', keys.reportedDeadLetters, cause.subject, deadLetters.get(cause.subject) ?? 0)
-  else if (!isOpen) transaction.add('HSET', keys.openReports, name, cause.sinceMs)
-  if (await enqueue(parts, cause, to, transaction, signal)) log.warn({ cause: name, sink: to }, cause.message)
+  const last = await redis.get(keys.reported(name))
+  const mark = markOfFailure(last)
+  if (mark === undefined) return
+  const addMarks = (transaction: Transaction) => {
+    transaction.expect(keys.reported(name), last).add('SET', keys.reported(name), mark, 'PX', ONCE_MS)
+    if (cause.on === 'dead-letter')
+      return transaction.add('HSET', keys.reportedDeadLetters, cause.subject, dead)
+    transaction
+      .expectFields(keys.openReports, new Map([[name, former ? String(former.beganMs) : null]]))
+      .add('SET', keys.lasting(name), 1, 'PX', quietMs(mark))
+    return former ? transaction : transaction.add('HSET', keys.openReports, name, cause.sinceMs)
+  }
+  if (await enqueue(parts, cause, to, addMarks, signal)) log.warn({ cause: name, sink: to }, cause.message)
 }
 
-/** Enqueues the report that a failure is over, unless a process has seen it within a minute. */
+/** Enqueues the report that a failure is over, unless a process has seen it within its quiet time. */
 async function reportRecovery(
   parts: NotifierParts,
   report: LastingCause<OpenReport>,
@@ -146,11 +160,13 @@ async function reportRecovery(
   const { keys, log } = parts
   const name = nameOf(report)
   const recovery = recoveryOf(report, report.beganMs, report.sinceMs)
-  const transaction = new Transaction()
-    .expect(keys.lasting(name), null)
-    .expectFields(keys.openReports, new Map([[name, String(report.beganMs)]]))
-    .add('HDEL', keys.openReports, name)
-  if (await enqueue(parts, recovery, to, transaction, signal))
+  const addMarks = (transaction: Transaction) =>
+    transaction
+      .expect(keys.lasting(name), null)
+      .expectFields(keys.openReports, new Map([[name, String(report.beganMs)]]))
+      .add('HDEL', keys.openReports, name)
+      .add('SET', keys.reported(name), markOfRecovery(report.last), 'PX', ONCE_MS)
+  if (await enqueue(parts, recovery, to, addMarks, signal))
     log.info({ cause: name, sink: to }, recovery.message)
 }
 
@@ -165,10 +181,9 @@ async function sendHeartbeat(
   const lane = keys.lane(laneOf(deliveryOf(parts, beat, to)))
   if ((await oldestMs(redis, lane)) <= clock.now() - everyMs) return
   const name = nameOf(beat)
-  const transaction = new Transaction()
-    .expect(keys.reported(name), null)
-    .add('SET', keys.reported(name), clock.now(), 'PX', everyMs)
-  await enqueue(parts, beat, to, transaction, signal)
+  const addMark = (transaction: Transaction) =>
+    transaction.expect(keys.reported(name), null).add('SET', keys.reported(name), clock.now(), 'PX', everyMs)
+  await enqueue(parts, beat, to, addMark, signal)
 }
 
 /** Enqueues a report in a transaction with its marks. Returns false where these are not as expected: another process did it. */
@@ -176,12 +191,12 @@ async function enqueue(
   parts: NotifierParts,
   report: OwnReport,
   to: string,
-  transaction: Transaction,
+  addMarks: (transaction: Transaction) => Transaction,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { line, keys, laneOf, enqueued } = parts
   const lanes = packLanes([deliveryOf(parts, report, to)], laneOf)
-  writeLanes(transaction, keys, lanes)
+  const transaction = addMarks(beginWithLanes(keys, lanes))
   const end = await line.commit((redis) => transaction.run(redis, { watching: false }), signal)
   if (end.kind !== 'done') return false
   enqueued(enqueuedOf(lanes, end.replies))
@@ -195,6 +210,8 @@ function deliveryOf({ cluster, namespace, clock }: NotifierParts, report: OwnRep
 interface OpenReport extends CauseName {
   /** When the failure began. */
   beganMs: number
+  /** The mark of what was last reported of it. */
+  last: string | null
 }
 
 /**
@@ -214,11 +231,12 @@ async function readOpenReports(
     const cause = parseName(name)
     const isAsked = cause && on.includes(cause.on)
     if (isAsked && (cause.on !== 'sink-failing' || sinks.includes(cause.subject)))
-      open.push({ ...cause, beganMs: Number(beganMs) })
+      open.push({ ...cause, beganMs: Number(beganMs), last: await redis.get(keys.reported(name)) })
     else await redis.hdel(keys.openReports, name)
   }
   for (const report of open)
-    if (progressOf(report, state) === 'lasts') await redis.set(keys.lasting(nameOf(report)), 1, 'PX', OVER_MS)
+    if (progressOf(report, state) === 'lasts')
+      await redis.set(keys.lasting(nameOf(report)), 1, 'PX', quietMs(report.last))
   return open
 }
 
@@ -232,36 +250,3 @@ const OLDEST = `
 local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', '1')
 return entries[1] and entries[1][1]
 `
-
-interface DeadLetterCounts {
-  counts: ReadonlyMap<string, number>
-  unreported: ReadonlyMap<string, number>
-}
-
-/**
- * Returns the dead letters of each sink, and how many of them were not reported. What was there before the first look counts as reported.
- * Retried ones are none any more: then the mark goes down with the count.
- */
-async function readDeadLetters(
-  { redis, keys, sinkNames }: NotifierParts,
-  isAsked: boolean,
-): Promise<DeadLetterCounts> {
-  const marks = await redis.hgetall(keys.reportedDeadLetters)
-  if (!isAsked) {
-    if (Object.keys(marks).length > 0) await redis.del(keys.reportedDeadLetters)
-    return { counts: new Map(), unreported: new Map() }
-  }
-  const names = sinkNames()
-  const pipeline = redis.pipeline()
-  for (const name of names) pipeline.hget(keys.sinkLedger(name), 'dead')
-  const values = valuesOf(await pipeline.exec())
-  const counts = new Map(names.map((name, i) => [name, Number(values[i] ?? 0)]))
-  const moved = names.filter((name) => !(Number(marks[name]) <= (counts.get(name) ?? 0)))
-  if (moved.length > 0)
-    await redis.hset(keys.reportedDeadLetters, ...moved.flatMap((name) => [name, counts.get(name) ?? 0]))
-  const unreported = [...counts].flatMap(([name, count]): [string, number][] => {
-    const more = count - Number(marks[name] ?? count)
-    return more > 0 ? [[name, more]] : []
-  })
-  return { counts, unreported: new Map(unreported) }
-}

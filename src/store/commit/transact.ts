@@ -29,8 +29,8 @@ import { type JournalParts, packJournal, writeJournal } from './journal.ts'
 import { PREVIOUS_TTL_MS } from './previous-objects.ts'
 import { UNLISTED_TTL_MS } from './relist-diff.ts'
 import { readCheckpoint, UnreadableCheckpointError } from './stored-json.ts'
-import { Transaction, type TransactionEnd } from './transaction.ts'
-import { count, writeCommit } from './write-commit.ts'
+import type { Transaction, TransactionEnd } from './transaction.ts'
+import { beginWithLanes, count, writeCommit } from './write-commit.ts'
 
 /** The stages before and after a commit. */
 export interface CommitStages {
@@ -228,7 +228,7 @@ class CommitAttempts {
   #transaction({ plan, evaluated, journal, assumed }: Written, isTimed: boolean): Transaction {
     const { keys, clock, history } = this.#store
     const { source, keys: own, stored, next, times } = this.#commit
-    const transaction = new Transaction()
+    const transaction = beginWithLanes(keys, evaluated.lanes)
       .expect(own.checkpoint, stored)
       .expect(keys.schema, String(LAYOUT), { orNone: true })
     if (assumed) transaction.expectFields(own.index, assumed)

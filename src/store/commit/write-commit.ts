@@ -7,10 +7,14 @@ import { type OwnLimits, writeStates } from '../limits/limit-states.ts'
 import { countNotices, countRules, type RuleTimes, writeRules } from '../limits/rule-counts.ts'
 import type { Plan, SourceKeys } from './commit-plan.ts'
 import type { Evaluated } from './evaluate.ts'
-import type { Transaction } from './transaction.ts'
+import { Transaction } from './transaction.ts'
 
-/** Queues the deliveries: lanes, pending, the sinks' ledgers. */
-export function writeLanes(transaction: Transaction, keys: Keys, lanes: PackedLanes): void {
+/**
+ * Returns a transaction that writes deliveries: lanes, pending, the sinks' ledgers. Whatever is added comes behind them, so that their
+ * replies are the first ones, as `enqueuedOf` expects.
+ */
+export function beginWithLanes(keys: Keys, lanes: PackedLanes): Transaction {
+  const transaction = new Transaction()
   for (const [lane, { sink, count, entries }] of lanes) {
     for (const { count: n, observedAtMs, payload } of entries) {
       transaction.add('XADD', keys.lane(lane), '*', 'n', n, 't', observedAtMs, 'z', payload)
@@ -18,9 +22,10 @@ export function writeLanes(transaction: Transaction, keys: Keys, lanes: PackedLa
     transaction.add('HINCRBY', keys.pending, lane, count)
     transaction.add('HINCRBY', keys.sinkLedger(sink), 'enqueued', count)
   }
+  return transaction
 }
 
-/** Queues all writes of a commit except the checkpoint: lanes, pending, index, previous objects, limit states, ledger. */
+/** Queues all writes of a commit except deliveries and checkpoint: index, previous objects, limit states, ledger. */
 export function writeCommit(
   transaction: Transaction,
   keys: Keys,
@@ -29,8 +34,7 @@ export function writeCommit(
   evaluated: Evaluated,
   times: RuleTimes,
 ): void {
-  const { lanes, rules, nowMs } = evaluated
-  writeLanes(transaction, keys, lanes)
+  const { rules, nowMs } = evaluated
   if (plan.forget === 'all') transaction.add('UNLINK', source.index).add('UNLINK', source.previous)
   else if (plan.forget) transaction.add('UNLINK', source[plan.forget])
   if (plan.indexSet.length > 0) transaction.add('HSET', source.index, ...plan.indexSet)

@@ -108,12 +108,13 @@ export async function dropDeadLetter(redis: Redis, keys: Keys, letter: StoredDea
 const RETRY = `
 ${IS_FOREIGN}
 if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
-for _, it in ipairs({ { KEYS[2], 'stream' }, { KEYS[3], 'counters', ARGV[2] }, { KEYS[4], 'counters', 'dead' } }) do
+for _, it in ipairs({ { KEYS[2], 'stream' }, { KEYS[3], 'counters', ARGV[2] }, { KEYS[4], 'counters', 'dead', 'retried' } }) do
   if isForeign(unpack(it)) then return redis.error_reply('WRONGTYPE ' .. it[1]) end
 end
 redis.call('XADD', KEYS[2], '*', 'n', ARGV[5], 't', ARGV[3], 'z', ARGV[4])
 redis.call('HINCRBY', KEYS[3], ARGV[2], ARGV[5])
 redis.call('HINCRBY', KEYS[4], 'dead', -ARGV[5])
+redis.call('HINCRBY', KEYS[4], 'retried', ARGV[5])
 redis.call('XDEL', KEYS[1], ARGV[1])
 return 1
 `

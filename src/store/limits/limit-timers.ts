@@ -7,8 +7,7 @@ import { repeat } from '../../text/repeat.ts'
 import type { CommitConnection } from '../commit/commit-connection.ts'
 import { type Evaluated, evaluatedWith, expire, GONE_AFTER_MS, NOTHING } from '../commit/evaluate.ts'
 import type { CommitStages } from '../commit/transact.ts'
-import { Transaction } from '../commit/transaction.ts'
-import { countSent, writeLanes, writeLimits } from '../commit/write-commit.ts'
+import { beginWithLanes, countSent, writeLimits } from '../commit/write-commit.ts'
 import { enqueuedOf } from '../entry.ts'
 import { type History, writeSuppressed } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
@@ -154,10 +153,9 @@ export async function fireTimers(
       if (await turn.isAnothers(redis, watched?.turnOf, signal)) continue
       result = { ...evaluatedWith(evaluator, NOTHING, outcome, decidedMs), postponed }
       nowMs = decidedMs
-      const transaction = new Transaction()
+      const transaction = beginWithLanes(keys, result.lanes)
         .expect(fired, last)
         .expect(keys.schema, String(LAYOUT), { orNone: true })
-      writeLanes(transaction, keys, result.lanes)
       writeLimits(transaction, keys, undefined, result, nowMs)
       writeRules(transaction, keys, result.rules, { nowMs })
       writeSuppressed(transaction, keys, history, result)

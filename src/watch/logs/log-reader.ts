@@ -1,7 +1,7 @@
-import type { ContainerLog, LogSettings } from '../../model/container-log.ts'
+import type { LogSettings } from '../../model/container-log.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import type { LogTarget } from './log-target.ts'
-import { type LogOutcome, readLog } from './read-log.ts'
+import { type LogOutcome, type LogRead, readLog } from './read-log.ts'
 
 interface LogReaderParts {
   client: ClusterClient
@@ -27,28 +27,24 @@ export class LogReader {
   }
 
   /** Returns the log, or why it could not be had, within about 4 s; undefined if the reader was closed meanwhile. */
-  async read(target: LogTarget, settings: LogSettings): Promise<ContainerLog | undefined> {
+  async read(target: LogTarget, settings: LogSettings): Promise<LogRead | undefined> {
     const { client, rate, onRead } = this.#parts
     const { signal: closing } = this.#closing
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(), READ_MS)
     const signal = AbortSignal.any([closing, deadline.signal])
     try {
-      const { outcome, log } = await readLog(
-        { client, rate, turn: () => this.#turn(signal) },
-        target,
-        settings,
-        signal,
-      )
-      onRead(outcome)
-      return log
+      const done = await readLog({ client, rate, turn: () => this.#turn(signal) }, target, settings, signal)
+      onRead(done.outcome)
+      return done
     } catch (error) {
       if (closing.aborted) return undefined
       const { container, previous } = target
       const isLate = deadline.signal.aborted
-      onRead(isLate ? 'timeout' : 'failed')
+      const outcome = isLate ? 'timeout' : 'failed'
+      onRead(outcome)
       const reason = isLate ? `no answer within ${READ_MS / 1_000} s` : (error as Error).message
-      return { ...(container !== undefined && { container }), previous, error: reason }
+      return { outcome, log: { ...(container !== undefined && { container }), previous, error: reason } }
     } finally {
       clearTimeout(timer)
     }

@@ -49,6 +49,7 @@ export function createReflectorPool(parts: PoolParts) {
     const status = initialStatus(source, clock.now())
     const signal = AbortSignal.any([stopped, own.signal])
     const onWatching = () => {
+      if (!status.verified) compared(source, 0, 0)
       log.info({ watch: source.title, position: status.resourceVersion }, 'watching')
       parts.onReady(source)
       if (wasAbsent) void store.absentKinds.remove(spelling, stopped).catch(() => {})
@@ -58,7 +59,6 @@ export function createReflectorPool(parts: PoolParts) {
     const reopen = new AbortController()
     const it: Running = { source, status, progress, stop: own, reopen, done: Promise.resolve() }
     running.set(source.key, it)
-    void keepVerifying(it, signal)
     it.done = follow(it, report, signal)
       .then((end) => {
         if (end === 'missing')
@@ -77,14 +77,28 @@ export function createReflectorPool(parts: PoolParts) {
       })
   }
 
+  /** Exposes the last comparison of a source; 0 before the first one. */
+  function compared({ title: watch, verifyMs }: PlannedSource, differences: number, atMs: number): void {
+    if (verifyMs === undefined || !parts.indexOf) return
+    metrics.watchDifferences.set({ watch }, differences)
+    metrics.watchVerified.set({ watch }, atMs / 1_000)
+  }
+
+  /** Another process may work on the source by now, and has results of its own. */
+  function forgetComparison(source: PlannedSource, status: WatchStatus): void {
+    if (source.verifyMs === undefined) return
+    const { title: watch } = source
+    delete status.verified
+    metrics.watchDifferences.remove({ watch })
+    metrics.watchVerified.remove({ watch })
+  }
+
   /** Compares the index of a source with the cluster from time to time, while its watch goes on, until the signal. */
   async function keepVerifying({ source, status }: Running, signal: AbortSignal): Promise<void> {
     const { verifyMs } = source
     const index = parts.indexOf?.(source.key)
     if (verifyMs === undefined || !index) return
     const { title: watch } = source
-    metrics.watchDifferences.set({ watch }, 0)
-    metrics.watchVerified.set({ watch }, 0)
     const position = async () => {
       if (status.phase !== 'watching' || !status.ready) return undefined
       const checkpoint = await store.peek(source, signal)
@@ -95,10 +109,10 @@ export function createReflectorPool(parts: PoolParts) {
       try {
         await wait(verifyMs)
         const differences = await verifyIndex({ client, clock, index, position }, source, wait, signal)
-        if (!differences) continue
-        status.verified = { atMs: clock.now(), differences: differences.count }
-        metrics.watchDifferences.set({ watch }, differences.count)
-        metrics.watchVerified.set({ watch }, clock.now() / 1_000)
+        if (!differences || signal.aborted || status.phase === 'standby') continue
+        const atMs = clock.now()
+        status.verified = { atMs, differences: differences.count }
+        compared(source, differences.count, atMs)
         const examples = differences.examples.map(({ what, name }) => `${what}: ${name}`)
         if (differences.count > 0)
           log.error({ watch, differences: differences.count, examples }, 'the index differs from the cluster')
@@ -109,13 +123,15 @@ export function createReflectorPool(parts: PoolParts) {
   }
 
   function reporter(
-    { title: watch }: PlannedSource,
+    source: PlannedSource,
     status: WatchStatus,
     onWatching: () => void,
   ): (news: Partial<WatchStatus>) => void {
+    const { title: watch } = source
     let reported = false
     return (news) => {
       Object.assign(status, news)
+      if (status.phase === 'standby') forgetComparison(source, status)
       metrics.watchReady.set({ watch }, status.ready ? 1 : 0)
       if (news.ready) delete status.lastError
       const watching = status.phase === 'watching' && status.ready
@@ -137,12 +153,19 @@ export function createReflectorPool(parts: PoolParts) {
         : Promise.resolve(false)
     const run = async (guard: LeaseGuard | undefined, until: AbortSignal): Promise<ReflectorEnd> => {
       const own = { ...parts, isGone, report, progress: it.progress, ...(guard && { guard }) }
-      for (;;) {
-        const { reopen } = it
-        const end = await runReflector(own, source, AbortSignal.any([until, reopen.signal]))
-        if (until.aborted) await release(source)
-        if (end !== 'stopped' || until.aborted || !reopen.signal.aborted) return end
-        it.reopen = new AbortController()
+      const ended = new AbortController()
+      void keepVerifying(it, AbortSignal.any([until, ended.signal]))
+      try {
+        for (;;) {
+          const { reopen } = it
+          const end = await runReflector(own, source, AbortSignal.any([until, reopen.signal]))
+          if (until.aborted) await release(source)
+          if (end !== 'stopped' || until.aborted || !reopen.signal.aborted) return end
+          it.reopen = new AbortController()
+        }
+      } finally {
+        ended.abort()
+        forgetComparison(source, it.status)
       }
     }
     if (!parts.leases) return run(undefined, signal)

@@ -35,11 +35,12 @@ interface Counter {
 
 interface Gauge {
   set(labels: Record<string, string>, value: number): void
+  remove(labels: Record<string, string>): void
 }
 
 export const NOT_COUNTED: WatchMetrics = (() => {
   const counter = { inc() {} }
-  const gauge = { set() {} }
+  const gauge = { set() {}, remove() {} }
   return {
     ...{ relists: counter, reconnects: counter, malformed: counter, oversized: counter },
     ...{ watchReady: gauge, watchDifferences: gauge, watchVerified: gauge },

@@ -4,7 +4,7 @@ import { Notify } from '../../../src/config/schema/notify.ts'
 import type { Resolved } from '../../../src/model/delivery.ts'
 import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
 import { silentLog } from '../../../src/observe/log.ts'
-import { decodeEntry } from '../../../src/store/entry.ts'
+import { decodeEntry, type Enqueued } from '../../../src/store/entry.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
 import { startStoreBed } from '../../store/store-bed.ts'
 import { waitFor } from '../../wait-for.ts'
@@ -17,10 +17,12 @@ async function startNotifyBed(settings: object) {
   const stack = new AsyncDisposableStack()
   const it = stack.use(await startStoreBed())
   const clock = { ms: 1_800_000_000_000, now: () => clock.ms }
-  const state: { sinks: SinkStatus[]; watches: WatchStatus[]; rejected?: string } = {
+  const state: { sinks: SinkStatus[]; watches: WatchStatus[]; names: string[]; rejected?: string } = {
     sinks: [sink('hook'), sink('ops')],
     watches: [],
+    names: ['hook', 'ops', 'deadman'],
   }
+  const enqueued: Enqueued[] = []
   let looked = 0
   const notify = Notify.parse({ to: 'ops', ...settings })
   for (const instance of ['one', 'two']) {
@@ -32,7 +34,7 @@ async function startNotifyBed(settings: object) {
       },
       ...{ log: silentLog, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
       settings: () => notify,
-      sinkNames: () => ['hook', 'ops', 'deadman'],
+      sinkNames: () => state.names,
       watches: () => state.watches,
       sinks: () => {
         looked++
@@ -43,7 +45,7 @@ async function startNotifyBed(settings: object) {
         ...(state.rejected !== undefined && { rejected: { sinceMs: 0, problem: state.rejected } }),
       }),
       laneOf: ({ sink }) => `${sink}/n0`,
-      enqueued() {},
+      enqueued: (lanes) => void enqueued.push(...lanes),
     })
     stack.defer(() => notifier.close())
   }
@@ -74,6 +76,7 @@ async function startNotifyBed(settings: object) {
     looks,
     clock,
     state,
+    enqueued,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
@@ -111,6 +114,28 @@ test('a failure is reported once an hour by all processes together, and the ledg
   expect(sinks['ops']).toMatchObject({ enqueued: 2, pending: 2 })
 })
 
+test('the lanes get each report with its entry and the count of the ledger, as from a commit', async () => {
+  await using it = await startNotifyBed({ on: ['sink-failing', 'config-rejected'], heartbeat: '1m' })
+  // A heartbeat compares it with the time of Redis.
+  it.clock.ms = Date.now()
+  it.state.rejected = 'no rules'
+  it.state.watches = [WATCH]
+  await waitFor(() => it.enqueued.length === 2, { what: 'report and heartbeat' })
+  it.state.sinks = [sink('hook', false), sink('ops')]
+  await it.untilReports(3, 61_000)
+  it.state.sinks = [sink('hook'), sink('ops')]
+  const mark = it.keys.lasting('sink-failing/hook')
+  const isOver = async () => {
+    it.clock.ms += 61_000
+    await it.reader.del(mark)
+    return it.enqueued.length === 4
+  }
+  await waitFor(isOver, { what: 'the recovery' })
+  const ids = (await it.reader.xrange(it.keys.lane(LANE), '-', '+')).map(([id]) => id)
+  expect(it.enqueued.map(({ stored }) => stored?.entries.map(({ id }) => id))).toEqual(ids.map((id) => [id]))
+  expect(it.enqueued.map(({ stored }) => stored?.total)).toEqual([1, 2, 3, 4])
+})
+
 test('new dead letters are reported with their number; those from before are not', async () => {
   await using it = await startNotifyBed({ on: ['dead-letter'] })
   await waitFor(async () => (await it.reader.hlen(it.keys.reportedDeadLetters)) === 3, {
@@ -121,13 +146,26 @@ test('new dead letters are reported with their number; those from before are not
   const [delivery] = await it.deliveries()
   expect(delivery?.event.event?.message).toMatch(/^3 deliveries to hook/)
   expect(await it.reader.hget(it.keys.reportedDeadLetters, 'hook')).toBe('3')
-  // They are retried, and fail again.
-  await it.reader.hincrby(it.keys.sinkLedger('hook'), 'dead', -3)
-  const mark = () => it.reader.hget(it.keys.reportedDeadLetters, 'hook')
-  await waitFor(async () => (await mark()) === '0', { what: 'the mark to go down' })
+  // They are retried and fail again, all between two looks.
+  const ledger = it.keys.sinkLedger('hook')
+  const retry = it.reader.multi().hincrby(ledger, 'dead', -3).hincrby(ledger, 'retried', 3)
+  await retry.hincrby(ledger, 'dead', 3).exec()
   await it.reader.del(it.keys.reported('dead-letter/hook'))
-  await it.reader.hincrby(it.keys.sinkLedger('hook'), 'dead', 2)
   await waitFor(async () => (await it.reasons()).length > 1, { what: 'the second report' })
+  expect((await it.deliveries())[1]?.event.event?.message).toMatch(/^3 deliveries to hook/)
+})
+
+test('of a sink that is new all dead letters are reported; the counts of one that was removed for long begin again', async () => {
+  await using it = await startNotifyBed({ on: ['dead-letter'] })
+  const mark = (name: string) => it.reader.hget(it.keys.reportedDeadLetters, name)
+  await waitFor(async () => (await mark('hook')) === '0', { what: 'the first look' })
+  await it.reader.hset(it.keys.reportedDeadLetters, 'hook', 5)
+  await it.reader.hincrby(it.keys.sinkLedger('new'), 'dead', 2)
+  it.state.names = ['new', ...it.state.names]
+  await waitFor(async () => (await it.reasons()).length > 0, { what: 'the report' })
+  expect((await it.deliveries())[0]?.event.event?.message).toMatch(/^2 deliveries to new/)
+  await waitFor(async () => (await mark('hook')) === '0', { what: 'the mark to go down' })
+  expect(await it.reasons()).toHaveLength(1)
 })
 
 test('a sink is reported after it has failed for a minute, and only where this is asked for', async () => {
@@ -167,6 +205,30 @@ test('a failure that is over is reported once, when no process has seen it for a
   expect(await it.reader.exists(it.keys.openReports)).toBe(0)
   const { balanced } = await readLedger(it.reader, it.keys, { verify: true })
   expect(balanced).toBe(true)
+})
+
+test('what fails again after its recovery is reported again, and then has to be over for longer', async () => {
+  await using it = await startNotifyBed({ on: ['sink-failing'] })
+  const mark = it.keys.lasting('sink-failing/hook')
+  let quietMs = 60_000
+  for (const reports of [1, 3, 5]) {
+    it.state.sinks = [sink('hook', false), sink('ops')]
+    await it.untilReports(reports, 61_000)
+    await it.looks(6)
+    const leftMs = await it.reader.pttl(mark)
+    expect(leftMs).toBeGreaterThan(quietMs / 2)
+    expect(leftMs).toBeLessThanOrEqual(quietMs)
+    quietMs *= 2
+    it.state.sinks = [sink('hook'), sink('ops')]
+    const isOver = async () => {
+      it.clock.ms += 61_000
+      await it.reader.del(mark)
+      return (await it.reasons()).length > reports
+    }
+    await waitFor(isOver, { what: 'the recovery' })
+  }
+  const reasons = ['SinkFailing', 'Recovered']
+  expect(await it.reasons()).toEqual([...reasons, ...reasons, ...reasons])
 })
 
 test('nothing is reported about a sink that was removed while it failed', async () => {

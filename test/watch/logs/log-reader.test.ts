@@ -50,7 +50,7 @@ async function read(
     answers.shift()?.(response, request)
     return true
   }
-  return startReader().read({ ...TARGET, ...target }, SETTINGS)
+  return (await startReader().read({ ...TARGET, ...target }, SETTINGS))?.log
 }
 
 const text = (body: string | Buffer) => (response: ServerResponse) => void response.end(body)
@@ -186,7 +186,8 @@ test('requests come at a steady pace, and reads that would wait too long are ref
   }
   const reader = startReader(10)
   const startedMs = performance.now()
-  const logs = await Promise.all(Array.from({ length: 100 }, () => reader.read(TARGET, SETTINGS)))
+  const reads = await Promise.all(Array.from({ length: 100 }, () => reader.read(TARGET, SETTINGS)))
+  const logs = reads.map((it) => it?.log)
   const seconds = (performance.now() - startedMs) / 1_000
   const served = logs.filter((it) => it?.text === 'x').length
   expect(served).toBe(api.requests.length)
