@@ -25,6 +25,10 @@ export interface ConfigSnapshot {
   /** The limits of each rule that has some, by its name: a reload compares them. */
   plans: ReadonlyMap<string, RulePlan>
   ruleNames: ReadonlySet<string>
+  /** Rules without `debounce` for which events can still wait. After a start these can be all. */
+  lostDebounces: ReadonlySet<string>
+  /** The rules whose limit states this process evaluates when they are due: its own, and those with `debounce` that a reload has removed. */
+  evaluatedRules: ReadonlySet<string>
   /** Whether one of its rules has limits. */
   hasLimits: boolean
   /** The related metadata that rules use. */
@@ -47,7 +51,7 @@ export interface ConfigSnapshotParts {
   /** For the filter `age`. */
   clock?: { now(): number }
   /** The snapshot that the new one replaces. */
-  before?: Pick<ConfigSnapshot, 'plans'>
+  before?: Pick<ConfigSnapshot, 'plans' | 'ruleNames' | 'evaluatedRules'>
 }
 
 /** Derives a snapshot from a checked configuration; yields to the event loop, because the running one is at work. */
@@ -60,6 +64,9 @@ export async function createConfigSnapshot(
   const planned = await mapInSlices(rules, (rule) => limitPlan(rule, before?.plans.get(rule.name)))
   const limits = joinLimits(planned)
   const plans = new Map(planned.flatMap((plan) => (plan ? [[plan.name, plan] as const] : [])))
+  const ruleNames = new Set(rules.map(({ name }) => name))
+  const removed = before ? removedDebounces(before, ruleNames) : []
+  const undebounced = [...ruleNames].filter((name) => !plans.get(name)?.debounce)
   const compiled = await mapInSlices(rules, (rule) => compileRule(rule, scopeOf(plans.get(rule.name))))
   const match = combineRules(compiled, { onMatch, onError: onRuleError })
   const kept = await mapInSlices(rules, (rule) =>
@@ -73,7 +80,12 @@ export async function createConfigSnapshot(
     match: (event) => withCountable(match(event), event, { limits, onRuleError }),
     limits,
     plans,
-    ruleNames: new Set(rules.map(({ name }) => name)),
+    ruleNames,
+    lostDebounces: new Set([
+      ...(before ? undebounced.filter((name) => plans.get(name)?.formerDebounce) : undebounced),
+      ...removed,
+    ]),
+    evaluatedRules: new Set([...ruleNames, ...removed]),
     hasLimits: plans.size > 0,
     needs: await runInSlices(stepsToNeeds(config)),
     laneOf: choices.laneOf,
@@ -81,6 +93,17 @@ export async function createConfigSnapshot(
     logsOf: (rule) => logs.get(rule),
     named: namesPath(named.flat()),
   }
+}
+
+/** Returns the rules with `debounce` that reloads have removed since the start. */
+function removedDebounces(
+  { plans, ruleNames, evaluatedRules }: NonNullable<ConfigSnapshotParts['before']>,
+  present: ReadonlySet<string>,
+): string[] {
+  const isDebounced = (name: string) => plans.get(name)?.debounce ?? plans.get(name)?.formerDebounce
+  return [...evaluatedRules].filter(
+    (name) => !present.has(name) && (!ruleNames.has(name) || isDebounced(name)),
+  )
 }
 
 function scopeOf(plan: RulePlan | undefined): LimitScope | undefined {

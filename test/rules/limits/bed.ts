@@ -161,8 +161,7 @@ export function openReloads(first: Record<string, Written>) {
     reload(rules: Record<string, Written>) {
       current = limitsOf(rules)
     },
-    apply: (it: Happening) =>
-      memory.apply([limitedOf(it)], START_MS + it.at * 1000).deliveries.map(inShort),
+    apply: (it: Happening) => memory.apply([limitedOf(it)], START_MS + it.at * 1000).deliveries.map(inShort),
     until: (at: number) =>
       memory
         .advance(START_MS + at * 1000)

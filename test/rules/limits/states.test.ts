@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
 import type { LimitOutcome, LimitStates, Limits } from '../../../src/model/limit.ts'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
-import { balances, inShort, limitedOf, limitsIn, openBed, openReloads, START_MS, type Written } from './bed.ts'
+import {
+  balances,
+  inShort,
+  limitedOf,
+  limitsIn,
+  openBed,
+  openReloads,
+  START_MS,
+  type Written,
+} from './bed.ts'
 
 const MINUTE_MS = 60_000
 
