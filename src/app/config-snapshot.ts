@@ -5,8 +5,9 @@ import type { Delivery } from '../model/delivery.ts'
 import type { ClusterEvent, Resource, WayStep } from '../model/event.ts'
 import type { Limits } from '../model/limit.ts'
 import { createContents, createRender, type Render, type RuleAttributes } from '../render/message.ts'
-import { combineRules, compileRule, type MatchResult } from '../rules/compile.ts'
-import { joinLimits, limitPlan, limitsOf } from '../rules/limits/limits.ts'
+import { combineRules, compileRule, type LimitScope, type MatchResult } from '../rules/compile.ts'
+import { joinLimits, limitPlan } from '../rules/limits/limits.ts'
+import type { RulePlan } from '../rules/limits/rule-plan.ts'
 import { kindsToStore, namedPaths, namesPath, storesPrevious } from '../rules/previous-objects.ts'
 import { laneByKey, type Markup, type Message, orderOf, type Preview, type SinkType } from '../sink/index.ts'
 import { laneName } from '../sink/lane-key.ts'
@@ -21,7 +22,13 @@ export interface ConfigSnapshot {
   choices: SinkChoices
   match(event: ClusterEvent): MatchResult
   limits: Limits
+  /** The limits of each rule that has some, by its name: a reload compares them. */
+  plans: ReadonlyMap<string, RulePlan>
   ruleNames: ReadonlySet<string>
+  /** Rules without `debounce` for which events can still wait. After a start these can be all. */
+  lostDebounces: ReadonlySet<string>
+  /** The rules whose limit states this process evaluates when they are due: its own, and those with `debounce` that a reload has removed. */
+  evaluatedRules: ReadonlySet<string>
   /** Whether one of its rules has limits. */
   hasLimits: boolean
   /** The related metadata that rules use. */
@@ -43,17 +50,24 @@ export interface ConfigSnapshotParts {
   onRuleError(rule: string, error: unknown): void
   /** For the filter `age`. */
   clock?: { now(): number }
+  /** The snapshot that the new one replaces. */
+  before?: Pick<ConfigSnapshot, 'plans' | 'ruleNames' | 'evaluatedRules'>
 }
 
 /** Derives a snapshot from a checked configuration; yields to the event loop, because the running one is at work. */
 export async function createConfigSnapshot(
   config: Config,
-  { load, onMatch, onRuleError, clock }: ConfigSnapshotParts,
+  { load, onMatch, onRuleError, clock, before }: ConfigSnapshotParts,
 ): Promise<ConfigSnapshot> {
   const choices = await chooseSinks(config, load, clock)
   const { rules } = config
-  const limits = joinLimits(await mapInSlices(rules, limitPlan))
-  const compiled = await mapInSlices(rules, (rule) => compileRule(rule, limitsOf(rule)))
+  const planned = await mapInSlices(rules, (rule) => limitPlan(rule, before?.plans.get(rule.name)))
+  const limits = joinLimits(planned)
+  const plans = new Map(planned.flatMap((plan) => (plan ? [[plan.name, plan] as const] : [])))
+  const ruleNames = new Set(rules.map(({ name }) => name))
+  const removed = before ? removedDebounces(before, ruleNames) : []
+  const undebounced = [...ruleNames].filter((name) => !plans.get(name)?.debounce)
+  const compiled = await mapInSlices(rules, (rule) => compileRule(rule, scopeOf(plans.get(rule.name))))
   const match = combineRules(compiled, { onMatch, onError: onRuleError })
   const kept = await mapInSlices(rules, (rule) =>
     kindsToStore(rule, (rule.to ?? []).some(choices.showsChanges)),
@@ -65,14 +79,35 @@ export async function createConfigSnapshot(
     choices,
     match: (event) => withCountable(match(event), event, { limits, onRuleError }),
     limits,
-    ruleNames: new Set(rules.map(({ name }) => name)),
-    hasLimits: rules.some((rule) => limitsOf(rule) !== undefined),
+    plans,
+    ruleNames,
+    lostDebounces: new Set([
+      ...(before ? undebounced.filter((name) => plans.get(name)?.formerDebounce) : undebounced),
+      ...removed,
+    ]),
+    evaluatedRules: new Set([...ruleNames, ...removed]),
+    hasLimits: plans.size > 0,
     needs: await runInSlices(stepsToNeeds(config)),
     laneOf: choices.laneOf,
     keepsPrevious: storesPrevious(kept),
     logsOf: (rule) => logs.get(rule),
     named: namesPath(named.flat()),
   }
+}
+
+/** Returns the rules with `debounce` that reloads have removed since the start. */
+function removedDebounces(
+  { plans, ruleNames, evaluatedRules }: NonNullable<ConfigSnapshotParts['before']>,
+  present: ReadonlySet<string>,
+): string[] {
+  const isDebounced = (name: string) => plans.get(name)?.debounce ?? plans.get(name)?.formerDebounce
+  return [...evaluatedRules].filter(
+    (name) => !present.has(name) && (!ruleNames.has(name) || isDebounced(name)),
+  )
+}
+
+function scopeOf(plan: RulePlan | undefined): LimitScope | undefined {
+  return plan && (plan.tracksState ? 'states' : 'events')
 }
 
 /** The functions of the configured sinks' types, by a sink's name. */

@@ -45,7 +45,7 @@ export interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | '
 /** What of a config snapshot evaluates events. */
 interface EvaluatedSnapshot extends Pick<EvaluationStages, 'match' | 'limits'> {
   laneOf: Evaluator['laneOf']
-  ruleNames: ReadonlySet<string>
+  evaluatedRules: ReadonlySet<string>
   needs: MetadataRequirements
   named: NormaliseContext['named']
 }
@@ -56,7 +56,7 @@ export function evaluatorOf(
   parts: EvaluatorParts,
   silences?: Silences | undefined,
 ): Omit<Evaluator, 'keepsUp'> {
-  const { match, limits, laneOf, ruleNames: rules } = snapshot
+  const { match, limits, laneOf, evaluatedRules: rules } = snapshot
   const { onMalformed, trace } = parts
   const stages = { normalise: normaliserOf(snapshot, parts), match, limits, silences, onMalformed, trace }
   return {

@@ -33,7 +33,7 @@ interface ApplyParts {
  */
 export async function apply(parts: ApplyParts, config: Config): Promise<Differences> {
   const { snapshots, sinkSet, lanes, watches, health, metrics } = parts
-  const next = await createConfigSnapshot(config, parts.snapshotParts)
+  const next = await createConfigSnapshot(config, { ...parts.snapshotParts, before: snapshots.current })
   const delivered = parts.delivers ? config.sinks : []
   await using prepared = await sinkSet.prepare(delivered, next.choices.typeOf)
   await parts.enrichment?.prepare(next.needs)

@@ -29,7 +29,7 @@ async function startTimersBed(rules?: ReadonlySet<string>) {
   stack.use(it)
   const session = await it.watching()
   await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
-  const state = { watches: [status()], hasLimits: true, polls: 0 }
+  const state = { watches: [status()], hasLimits: true, lost: new Set<string>(), polls: 0 }
   function start(maxDelayMs = 600_000, idlePollMs = 600_000) {
     const { commitConnection, metrics } = it.newStore()
     const timers = startLimitTimers({
@@ -40,6 +40,7 @@ async function startTimersBed(rules?: ReadonlySet<string>) {
         state.polls++
         return state.hasLimits
       },
+      lostDebounces: () => state.lost,
       timing: { pollMs: 20, idlePollMs, maxDelayMs },
     })
     stack.defer(() => timers.close())
@@ -75,6 +76,25 @@ test('what is due is found behind thousands of timers of a rule that only others
   it.start()
   await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
   expect(await it.reader.zcard(it.keys.limitTimers)).toBe(2_500)
+})
+
+test('what waits for `debounce` is due as soon as its rule loses it', async () => {
+  await using it = await startTimersBed(new Set(['digest']))
+  const laterMs = Date.now() + 3_600_000
+  const states = { 'lost:a': 'debounce', 'lost:b': 'group', 'kept:c': 'debounce' }
+  for (const [key, limit] of Object.entries(states)) {
+    const text = JSON.stringify({ v: 1, limit, rule: key.split(':')[0], waiting: 1 })
+    const state = { text, expiresAfterMs: 7_200_000, dueMs: laterMs, waiting: 1 }
+    await it.reader.set(it.keys.limit(key), encodeState(state, Date.now()))
+    await it.reader.zadd(it.keys.limitTimers, laterMs, key)
+  }
+  it.start()
+  await waitFor(async () => (await it.told()) === 1, { what: 'a look before the reload' })
+  const score = async (key: string) => Number(await it.reader.zscore(it.keys.limitTimers, key))
+  expect(await score('lost:a')).toBe(laterMs)
+  it.state.lost = new Set(['lost'])
+  await waitFor(async () => (await score('lost:a')) <= Date.now(), { what: 'a time that has come' })
+  expect([await score('lost:b'), await score('kept:c')]).toEqual([laterMs, laterMs])
 })
 
 test('it waits while a source is behind, and not any longer', async () => {

@@ -18,7 +18,7 @@ export function debounce(
 ): void {
   const before = flushDebounced(tx, plan, key, atMs)
   const replaced = before && { count: 1, sinceMs: before.firstMs }
-  const heldBack = sumOfSuppressed(before?.newest.heldBack, replaced)
+  const heldBack = sumOfSuppressed(sumOfSuppressed(before?.newest.heldBack, replaced), emission.heldBack)
   const state: DebounceState = {
     v: 1,
     limit: 'debounce',
@@ -37,7 +37,8 @@ export function debounce(
 /** Returns when the waiting event is due. */
 function keep(tx: LimitTransaction, plan: RulePlan, key: string, state: DebounceState): number {
   const dueMs = debounceDueMs(tx, plan, state)
-  const isSilenced = tx.silences !== undefined && dueMs > debounceDueMs({ silences: undefined }, plan, state)
+  const unsilenced = { silences: undefined, nowMs: tx.nowMs }
+  const isSilenced = tx.silences !== undefined && dueMs > debounceDueMs(unsilenced, plan, state)
   tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, timerMs(tx, dueMs, isSilenced))
   return dueMs
 }
@@ -48,6 +49,33 @@ export function endDebounced(tx: LimitTransaction, plan: RulePlan, key: string, 
   if (!state) return
   suppressWaiting(tx, state, 'debounce')
   tx.forget('shared', key)
+}
+
+/**
+ * A newer event of a key under which one can still wait since before a reload. One of the same object is replaced, as it was before; the
+ * newer one is returned with the number of suppressed events. One of another object, which is due without the limit, is emitted first.
+ */
+export function replaceFormer(tx: LimitTransaction, plan: RulePlan, key: string, newer: Emission): Emission {
+  const state = tx.read('shared', key, 'debounce')
+  if (!state) return newer
+  if (!isSameObject(state.newest.header, newer.content.event)) {
+    flushDebounced(tx, plan, key, tx.nowMs)
+    return newer
+  }
+  suppressWaiting(tx, state, 'debounce')
+  tx.forget('shared', key)
+  const replaced = sumOfSuppressed(state.newest.heldBack, { count: 1, sinceMs: state.firstMs })
+  return { ...newer, heldBack: sumOfSuppressed(replaced, newer.heldBack) }
+}
+
+/** Also of one that was created again under the same name. */
+function isSameObject(one: Emission['content']['event'], other: Emission['content']['event']): boolean {
+  return (
+    one.apiVersion === other.apiVersion &&
+    one.kind === other.kind &&
+    one.namespace === other.namespace &&
+    one.name === other.name
+  )
 }
 
 /** Emits what is due by `toMs`, through the further limits; else returns the state. Without a plan, because the rule is gone, it is emitted now. */
@@ -77,7 +105,7 @@ export function flushDebounced(
   }
   tx.counters.count(state.rule, 'waiting', -1)
   const { rule, newest } = state
-  const sinks = storedWithoutSilenced(tx, rule, newest, plan ? dueMs : tx.nowMs)
+  const sinks = storedWithoutSilenced(tx, rule, newest, dueMs)
   if (sinks.length === 0) return undefined
   const emission = { ...fromStored(newest), sinks }
   if (plan) applyLimitChain(tx, plan, keysForSinks(rule, state.places, newest.sinks, sinks), emission, dueMs)
@@ -88,15 +116,18 @@ export function flushDebounced(
   return undefined
 }
 
-/** Returns when the waiting event is due, neither in `mute` nor silenced; 0 when its rule no longer has the limit. */
+/**
+ * Returns when the waiting event is due, neither in `mute` nor silenced. If its rule no longer has the limit, that is now or when these
+ * end; if the rule is gone, now.
+ */
 export function debounceDueMs(
-  tx: Pick<LimitTransaction, 'silences'>,
+  tx: Pick<LimitTransaction, 'silences' | 'nowMs'>,
   plan: RulePlan | undefined,
   { firstMs, lastMs, newest }: Pick<DebounceState, 'firstMs' | 'lastMs' | 'newest'>,
 ): number {
-  if (!plan?.debounce) return 0
-  const { quietMs, atMostMs } = plan.debounce
-  const calmMs = Math.min(firstMs + atMostMs, lastMs + quietMs)
+  if (!plan) return tx.nowMs
+  const { debounce: limit } = plan
+  const calmMs = limit ? Math.min(firstMs + limit.atMostMs, lastMs + limit.quietMs) : tx.nowMs
   return quietUntil(tx, plan, newest, calmMs)
 }
 

@@ -108,6 +108,11 @@ export function stateKeysOf(rule: RulePlan, event: ClusterEvent, match: LimitedM
   return keys
 }
 
+/** Returns the key under which an earlier event can wait since before a reload. */
+export function formerDebounceKeyOf(rule: RulePlan, event: ClusterEvent): string | undefined {
+  return rule.formerDebounce && stateKey(rule, 'debounce', rule.formerDebounce.per, event).key
+}
+
 /** Returns the keys of an event that waited and goes to some of its sinks only: these have groups of their own. */
 export function keysForSinks(
   rule: string,

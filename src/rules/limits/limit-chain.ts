@@ -234,7 +234,8 @@ export function expireResolveAfter(
 
 /**
  * Emits the resolve notification if the incident ended by `toMs`, else returns its state. The throttle of an incident ends with it: the
- * next one is a new incident, which nobody was notified of. Without a plan the state is deleted.
+ * next one is a new incident, which nobody was notified of. Without a plan, because the rule is gone or no longer resolves, it ends now: nobody
+ * else would close it in a pager.
  */
 function resolveIfDue(
   tx: LimitTransaction,
@@ -245,14 +246,14 @@ function resolveIfDue(
   const before = tx.read('shared', key, 'quiet')
   if (!before) return undefined
   const state = { ...before, lastMs: Math.min(before.lastMs, tx.nowMs) }
-  const atMs = state.lastMs + (plan?.afterMs ?? 0)
+  const atMs = plan ? state.lastMs + plan.afterMs : tx.nowMs
   if (plan && atMs > toMs) return state
   tx.forget('shared', key)
-  if (!plan) return undefined
   const [since, at] = [state.sinceMs, atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
   tx.counters.count(state.rule, 'notices')
   const last = fromStored(state.last)
-  const notice = { kind: 'resolved', since, at, why: 'quiet', title: titleOf(last) } as const
+  const why = plan ? 'quiet' : 'unwatched'
+  const notice = { kind: 'resolved', since, at, why, title: titleOf(last) } as const
   tx.emit(state.rule, last, { notice, order: state.order })
   const throttled = state.throttleKey
   if (throttled !== undefined && tx.read('shared', throttled, 'throttle')) tx.forget('shared', throttled)

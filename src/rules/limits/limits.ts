@@ -1,23 +1,35 @@
 import type { ClusterEvent } from '../../model/event.ts'
 import type { Limited, LimitedMatch, LimitKeys, LimitOutcome, Limits } from '../../model/limit.ts'
-import { debounce, debounceDueMs, endDebounced, flushDebounced } from './debounce.ts'
+import { debounce, debounceDueMs, endDebounced, flushDebounced, replaceFormer } from './debounce.ts'
 import { emissionOf, eventTimeMs } from './emission.ts'
 import { applyForResolve, expireForResolve, forResolveDueMs } from './for-resolve.ts'
 import { flushIfDue } from './group.ts'
-import { stateKeysOf } from './group-key.ts'
+import { formerDebounceKeyOf, stateKeysOf } from './group-key.ts'
 import { applyLimitChain, expireResolveAfter, renewResolveAfter } from './limit-chain.ts'
 import { DAY_MS, LimitTransaction, type Scope } from './limit-transaction.ts'
-import { isSampled, type LimitedRule, planOf, type RulePlan, tracksState } from './rule-plan.ts'
+import {
+  formerDebounceOf,
+  isSampled,
+  type LimitedRule,
+  planOf,
+  type RulePlan,
+  tracksState,
+} from './rule-plan.ts'
 import { withoutSilenced } from './silenced.ts'
 import type { State } from './states.ts'
 
 export function createLimits(rules: readonly LimitedRule[]): Limits {
-  return joinLimits(rules.map(limitPlan))
+  return joinLimits(rules.map((rule) => limitPlan(rule)))
 }
 
-/** Returns the plan of one rule for `joinLimits`; undefined if it has no limits. */
-export function limitPlan(rule: LimitedRule): RulePlan | undefined {
-  return limitsOf(rule) === undefined ? undefined : planOf(rule)
+/**
+ * Returns the plan of one rule for `joinLimits`; undefined if it has no limits. `before`: the plan of the rule in the configuration that is
+ * replaced. If events can still wait for its `debounce`, the rule has a plan also without limits, so that newer events come after them.
+ */
+export function limitPlan(rule: LimitedRule, before?: RulePlan): RulePlan | undefined {
+  const formerDebounce = formerDebounceOf(rule, before)
+  if (limitsOf(rule) === undefined && !formerDebounce) return undefined
+  return { ...planOf(rule), ...(formerDebounce && { formerDebounce }) }
 }
 
 /** Returns whether the limits of a rule apply to single events or track the state of objects; undefined if it has none. */
@@ -66,7 +78,8 @@ function keysOf(plans: Plans, events: readonly Limited[]): LimitKeys {
       // An event with `debounce` goes through the further limits later.
       const first = keys.debounce === undefined && isMatch ? [keys.after, keys.throttle, keys.group?.key] : []
       const quiet = isMatch ? keys.quiet : undefined
-      for (const key of [keys.debounce, ...first, quiet]) if (key !== undefined) shared.add(key)
+      const former = formerDebounceKeyOf(plan, event)
+      for (const key of [keys.debounce, former, ...first, quiet]) if (key !== undefined) shared.add(key)
     }
   return { shared: [...shared], own: [...own] }
 }
@@ -87,11 +100,16 @@ function applyRule(
   event: ClusterEvent,
   atMs: number,
 ): boolean {
-  if (plan?.tracksState) return applyForResolve(tx, plan, match, event, atMs)
+  const former = plan && match.entered ? formerDebounceKeyOf(plan, event) : undefined
+  if (plan?.tracksState) {
+    if (former !== undefined) flushDebounced(tx, plan, former, tx.nowMs)
+    return applyForResolve(tx, plan, match, event, atMs)
+  }
   // Earlier rules have taken all sinks of this one.
-  if (match.entered && match.sinks.length === 0 && plan?.debounce) {
+  if (match.entered && match.sinks.length === 0 && plan) {
     const { debounce: key } = stateKeysOf(plan, event, match)
     if (key !== undefined) endDebounced(tx, plan, key, atMs)
+    if (former !== undefined) replaceFormer(tx, plan, former, emissionOf(event, match.sinks))
   }
   if (!match.entered || match.sinks.length === 0) return false
   const { rule: name } = match
@@ -118,10 +136,13 @@ function applyRule(
   const keys = stateKeysOf(plan, event, left === match.sinks ? match : { ...match, sinks: left })
   if (sample !== undefined && !isSampled(event.id, sample)) tx.suppress(name, 'sample', suppressed)
   else if (count && !reachesCount(tx, { ...plan, count }, event)) tx.suppress(name, 'count', suppressed)
-  else if (waitsAt !== undefined) debounce(tx, plan, waitsAt, { emission, places: keys, atMs })
   else {
-    const result = applyLimitChain(tx, plan, keys, emission, atMs)
-    return 'isEmitted' in result && result.isEmitted
+    const newest = former === undefined ? emission : replaceFormer(tx, plan, former, emission)
+    if (waitsAt === undefined) {
+      const result = applyLimitChain(tx, plan, keys, newest, atMs)
+      return 'isEmitted' in result && result.isEmitted
+    }
+    debounce(tx, plan, waitsAt, { emission: newest, places: keys, atMs })
   }
   return false
 }

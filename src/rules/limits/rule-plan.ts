@@ -34,6 +34,8 @@ export interface RulePlan {
   resolves: boolean
   count?: { at: readonly number[]; every?: number | undefined }
   debounce?: { quietMs: number; atMostMs: number; per?: readonly string[] | undefined }
+  /** The rule's `debounce` with another group key, before a reload: events can still wait under it. */
+  formerDebounce?: { per?: readonly string[] | undefined }
   after?: { count: number; withinMs: number; per?: readonly string[] | undefined }
   throttle?: { everyMs: number; burst: number; per?: readonly string[] | undefined }
   group?: { waitMs: number; intervalMs: number; max: number; by?: readonly string[] | undefined }
@@ -97,6 +99,15 @@ export function planOf(rule: LimitedRule): RulePlan {
       return isGroup ? ['namespace', isEvent ? 'reason' : 'kind'] : ['regarding']
     },
   }
+}
+
+/** Returns the group key under which events of a rule can still wait after a reload. */
+export function formerDebounceOf(
+  { debounce }: LimitedRule,
+  before: RulePlan | undefined,
+): RulePlan['formerDebounce'] {
+  const changed = before?.debounce && !(debounce && String(debounce.per) === String(before.debounce.per))
+  return changed ? { per: before.debounce?.per } : before?.formerDebounce
 }
 
 /** Times and limits of the rule are no part of them. */

@@ -16,6 +16,7 @@ import { isForeign, LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { CommitFairness } from './commit-fairness.ts'
 import { startLimitStateGc } from './limit-state-gc.ts'
 import { ruleOfShared, scored } from './limit-states.ts'
+import { makeLostDebouncesDue } from './lost-debounces.ts'
 import { writeRules } from './rule-counts.ts'
 
 interface LimitTimersParts extends FireParts {
@@ -23,6 +24,8 @@ interface LimitTimersParts extends FireParts {
   log: Logger
   /** Whether a rule of the current configuration has limits. */
   hasLimits(): boolean
+  /** Rules without `debounce` for which events can still wait: one set for each configuration. */
+  lostDebounces?(): ReadonlySet<string>
   watches(): readonly WatchStatus[]
   timing?: Partial<LimitTimersTiming>
 }
@@ -50,6 +53,7 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
   let lookedMs = Number.NEGATIVE_INFINITY
   /** Since when sources are behind. */
   let behindSinceMs: number | undefined
+  let lastLost: ReadonlySet<string> | undefined
 
   async function isDue(): Promise<boolean> {
     const idle = !hasLimits() && !hasTimers
@@ -64,6 +68,9 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
     const ours = watches()
     if (isAllRead(ours, [])) behindSinceMs = undefined
     else if (ours.some(isBehind)) behindSinceMs ??= performance.now()
+    const lost = parts.lostDebounces?.()
+    if (lost && lost !== lastLost) await makeLostDebouncesDue(redis, keys, lost, clock.now())
+    lastLost = lost
     if (!(await isDue())) return
     const allRead = isAllRead(ours, await readReports(redis, keys))
     if (!allRead) {
@@ -198,16 +205,27 @@ async function dueOf(
   return due
 }
 
-interface LimitsParts extends Omit<LimitTimersParts, 'hasLimits'> {
+interface LimitsParts extends Omit<LimitTimersParts, 'hasLimits' | 'lostDebounces'> {
   store: SourceStore
-  snapshots: { readonly current: { hasLimits: boolean; ruleNames: ReadonlySet<string> } }
+  snapshots: { readonly current: LimitsSnapshot }
+}
+
+/** What a config snapshot has about limits. */
+interface LimitsSnapshot {
+  hasLimits: boolean
+  ruleNames: ReadonlySet<string>
+  lostDebounces: ReadonlySet<string>
 }
 
 /** Evaluates shared limit states in time, and ends states of removed watches and rules. */
 export function startLimits(parts: LimitsParts): { close(): Promise<void> } {
   const { snapshots } = parts
   const { timing: _, ...others } = parts
-  const timers = startLimitTimers({ ...parts, hasLimits: () => snapshots.current.hasLimits })
+  const timers = startLimitTimers({
+    ...parts,
+    hasLimits: () => snapshots.current.hasLimits,
+    lostDebounces: () => snapshots.current.lostDebounces,
+  })
   const former = startLimitStateGc({ ...others, rules: () => [...snapshots.current.ruleNames] })
   return { close: async () => void (await Promise.all([timers.close(), former.close()])) }
 }

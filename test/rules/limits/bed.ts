@@ -2,8 +2,9 @@ import * as z from 'zod'
 import type { Delivery } from '../../../src/model/delivery.ts'
 import type { ChangeType, ClusterEvent } from '../../../src/model/event.ts'
 import type { Limited, LimitName, RuleCounts, Suppression } from '../../../src/model/limit.ts'
-import { createLimits } from '../../../src/rules/limits/limits.ts'
+import { createLimits, joinLimits, limitPlan } from '../../../src/rules/limits/limits.ts'
 import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
+import type { RulePlan } from '../../../src/rules/limits/rule-plan.ts'
 import { LimitKeysShape, type RuleLimits } from '../../../src/rules/limits/schema.ts'
 import { clusterEvent, EVENT, POD } from '../events.ts'
 
@@ -130,11 +131,44 @@ export function openBed(written: Written, more: Written & { name?: string } = {}
       pass(at)
       return told
     },
-    counts(rule = 'r') {
-      const { suppressed = {}, ...counts } = memory.counts().get(rule) ?? {}
-      const all = { ...counts, ...suppressed }
-      return Object.fromEntries(Object.entries(all).filter(([, count]) => count !== 0))
+    counts: (rule = 'r') => countsOf(memory, rule),
+  }
+}
+
+/** Without those that are 0. */
+function countsOf(memory: MemoryLimits, rule: string): ReturnType<Bed['counts']> {
+  const { suppressed = {}, ...counts } = memory.counts().get(rule) ?? {}
+  const all = { ...counts, ...suppressed }
+  return Object.fromEntries(Object.entries(all).filter(([, count]) => count !== 0))
+}
+
+/** Configurations one after the other, over the same states. */
+export function openReloads(first: Record<string, Written>) {
+  let plans = new Map<string, RulePlan | undefined>()
+  const limitsOf = (rules: Record<string, Written>) => {
+    const limited = Object.entries(rules).map(([name, rule]) => ({ name, ...limitsIn(rule) }))
+    plans = new Map(limited.map((rule) => [rule.name, limitPlan(rule, plans.get(rule.name))]))
+    return joinLimits([...plans.values()])
+  }
+  let current = limitsOf(first)
+  const memory = new MemoryLimits({
+    keysOf: (events) => current.keysOf(events),
+    apply: (...given) => current.apply(...given),
+    expire: (...given) => current.expire(...given),
+  })
+  return {
+    memory,
+    reload(rules: Record<string, Written>) {
+      current = limitsOf(rules)
     },
+    apply: (it: Happening) => memory.apply([limitedOf(it)], START_MS + it.at * 1000).deliveries.map(inShort),
+    until: (at: number) =>
+      memory
+        .advance(START_MS + at * 1000)
+        .flatMap(({ atMs, outcome }) =>
+          outcome.deliveries.map((it) => `${(atMs - START_MS) / 1000} ${inShort(it)}`),
+        ),
+    counts: (rule = 'r') => countsOf(memory, rule),
   }
 }
 

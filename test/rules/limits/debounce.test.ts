@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
-import { eventOf, inShort, limitedOf, limitsIn, openBed, START_MS } from './bed.ts'
+import { eventOf, inShort, limitedOf, limitsIn, openBed, openReloads, START_MS, type Written } from './bed.ts'
 
 const at = (...seconds: number[]) => seconds.map((it) => ({ at: it }))
 
@@ -120,4 +120,78 @@ test('beyond the capacity of states an event passes', () => {
   const outcome = limits.apply([event], full, START_MS)
   expect(outcome.deliveries.map(inShort)).toEqual(['web'])
   expect(outcome.atCapacity?.get('r')).toBe(1)
+})
+
+/** A rule with `debounce`, one event of which waits, is reloaded without it. */
+function withoutDebounce(kept: Written, per?: string) {
+  const bed = openReloads({ r: { debounce: { quiet: '30s', ...(per !== undefined && { per }) }, ...kept } })
+  expect(bed.apply({ at: 0 })).toEqual([])
+  bed.reload({ r: kept })
+  return bed
+}
+
+test('an event whose rule lost the limit is evaluated at the present time', () => {
+  const muted = withoutDebounce({ mute: { from: '22:00', to: '06:00' } })
+  expect(muted.until(999)).toEqual(['30 web'])
+  const resolved = withoutDebounce({ resolve: { after: '10m' } })
+  expect(resolved.until(999)).toEqual(['30 web', '630 web quiet'])
+  const throttled = withoutDebounce({ throttle: { every: '10m' } })
+  expect(throttled.until(30)).toEqual(['30 web'])
+  expect(throttled.apply({ at: 40 })).toEqual([])
+  expect(throttled.counts()).toEqual({ matched: 2, sent: 1, throttle: 1 })
+})
+
+test('an event whose rule lost the limit still waits until mute ends', () => {
+  const bed = withoutDebounce({ mute: { from: '09:00', to: '10:02' } })
+  bed.reload({ r: { mute: { from: '09:00', to: '10:05' } } })
+  expect(bed.until(999)).toEqual(['300 web'])
+  expect(bed.counts()).toEqual({ matched: 1, sent: 1 })
+})
+
+test('after a reload a newer event replaces the one that waits, as before it', () => {
+  for (const kept of [{}, { throttle: { every: '1s' } }]) {
+    const bed = withoutDebounce(kept)
+    // Another reload in between.
+    bed.reload({ r: kept })
+    expect(bed.apply({ at: 5 })).toEqual(['web +1'])
+    expect(bed.until(999)).toEqual([])
+    expect(bed.counts()).toEqual({ matched: 2, sent: 1, debounce: 1 })
+  }
+  const taken = withoutDebounce({})
+  expect(taken.apply({ at: 5, sinks: [] })).toEqual([])
+  expect(taken.until(999)).toEqual([])
+  expect(taken.counts()).toEqual({ matched: 1, debounce: 1 })
+})
+
+test('after a reload an event waits on if the newer one does not reach its place among the limits', () => {
+  const bed = withoutDebounce({})
+  expect(bed.apply({ at: 5, holds: false })).toEqual([])
+  expect(bed.until(999)).toEqual(['30 web'])
+  const counted = withoutDebounce({ count: { at: [7] } })
+  expect(counted.apply({ at: 5, reason: 'BackOff' })).toEqual([])
+  expect(counted.until(999)).toEqual(['30 web'])
+})
+
+test('after a reload an event of another object does not replace the one that waits: both are sent', () => {
+  const bed = withoutDebounce({ throttle: { every: '1s' } }, 'namespace')
+  expect(bed.apply({ at: 5, name: 'api' })).toEqual(['web', 'api'])
+  expect(bed.until(999)).toEqual([])
+  expect(bed.counts()).toEqual({ matched: 2, sent: 2 })
+})
+
+test('a newer event replaces the one that waits under the group key of before a reload', () => {
+  const bed = openReloads({ r: { debounce: { quiet: '30s', per: 'namespace' } } })
+  bed.apply({ at: 0 })
+  bed.reload({ r: { debounce: { quiet: '10s' } } })
+  expect(bed.apply({ at: 5 })).toEqual([])
+  expect(bed.until(999)).toEqual(['15 web +1'])
+  expect(bed.counts()).toEqual({ matched: 2, sent: 1, debounce: 1 })
+})
+
+test('a rule that tracks states after a reload first sends what waits', () => {
+  const bed = openReloads({ r: { debounce: { quiet: '30s' } } })
+  bed.apply({ at: 0 })
+  bed.reload({ r: { for: '1m' } })
+  expect(bed.apply({ at: 5 })).toEqual(['web'])
+  expect(bed.until(999)).toEqual(['65 web'])
 })

@@ -2,35 +2,19 @@ import { expect, test } from 'vitest'
 import type { LimitOutcome, LimitStates, Limits } from '../../../src/model/limit.ts'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
 import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
-import { type Bed, balances, inShort, limitedOf, limitsIn, openBed, START_MS, type Written } from './bed.ts'
+import {
+  type Bed,
+  balances,
+  inShort,
+  limitedOf,
+  limitsIn,
+  openBed,
+  openReloads,
+  START_MS,
+  type Written,
+} from './bed.ts'
 
 const MINUTE_MS = 60_000
-
-/** Configurations one after the other, over the same states. */
-function openReloads(first: Record<string, Written>) {
-  const limitsOf = (rules: Record<string, Written>) =>
-    createLimits(Object.entries(rules).map(([name, rule]) => ({ name, ...limitsIn(rule) })))
-  let current = limitsOf(first)
-  const memory = new MemoryLimits({
-    keysOf: (events) => current.keysOf(events),
-    apply: (...given) => current.apply(...given),
-    expire: (...given) => current.expire(...given),
-  })
-  return {
-    memory,
-    reload(rules: Record<string, Written>) {
-      current = limitsOf(rules)
-    },
-    apply: (it: Parameters<typeof limitedOf>[0]) =>
-      memory.apply([limitedOf(it)], START_MS + it.at * 1000).deliveries.map(inShort),
-    until: (at: number) =>
-      memory
-        .advance(START_MS + at * 1000)
-        .flatMap(({ atMs, outcome }) =>
-          outcome.deliveries.map((it) => `${(atMs - START_MS) / 1000} ${inShort(it)}`),
-        ),
-  }
-}
 
 test('what a group collected is told, also when its rule is gone', () => {
   const bed = openReloads({ r: { group: { by: 'rule' } } })
@@ -68,6 +52,20 @@ test('a rule that no longer tells the end forgets what it followed', () => {
   bed.apply({ at: 0 })
   bed.reload({ r: { for: '1m' } })
   expect(bed.apply({ at: 5, holds: false })).toEqual([])
+  expect(bed.memory.size).toBe(0)
+})
+
+test.each([
+  ['is gone', {}],
+  ['no longer resolves', { r: { throttle: { every: '1s' } } }],
+])('an open incident whose rule %s ends: a pager closes it', (_, rules: Record<string, Written>) => {
+  const bed = openReloads({ r: { resolve: { after: '1m' } } })
+  expect(bed.apply({ at: 0 })).toEqual(['web'])
+  bed.reload(rules)
+  const ends = bed.memory.advance(START_MS + 999_000).flatMap(({ outcome }) => outcome.deliveries)
+  const [since, at] = [START_MS, START_MS + MINUTE_MS].map((ms) => new Date(ms).toISOString())
+  expect(ends.map(({ notice }) => notice)).toMatchObject([{ kind: 'resolved', since, at, why: 'unwatched' }])
+  expect(bed.counts()).toEqual({ matched: 1, sent: 1, notices: 1 })
   expect(bed.memory.size).toBe(0)
 })
 
