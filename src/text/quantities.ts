@@ -1,6 +1,8 @@
-/** `1,234`. Takes whole numbers. Without Intl.NumberFormat, which would take 8 MB of memory. */
+/** `1,234`. Takes whole numbers from 0. Without Intl.NumberFormat, which would take 8 MB of memory. */
 export function count(value: number): string {
-  return String(value).replace(/\B(?=(?:\d{3})+$)/g, ',')
+  let text = String(value)
+  for (let at = text.length - 3; at > 0; at -= 3) text = `${text.slice(0, at)},${text.slice(at)}`
+  return text
 }
 
 /** `1 dead letter`, `2 dead letters`. */
