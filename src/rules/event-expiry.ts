@@ -31,7 +31,12 @@ export function matchesExpiry(rule: Pick<Rule, 'when' | 'to'>): boolean {
   return !kinds?.ok || EVENTS.some((it) => kinds.value(it))
 }
 
-const EVENTS = ['', 'events.k8s.io'].map((group) => ({ group, version: 'v1', kind: 'Event', plural: 'events' }))
+const EVENTS = ['', 'events.k8s.io'].map((group) => ({
+  group,
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+}))
 
 /** The test of the types of changes that a rule names; undefined if it names none. */
 function changesOf({ when }: Pick<Rule, 'when'>) {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { LimitOutcome, LimitStates, Limits } from '../../../src/model/limit.ts'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
-import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
 import {
   type Bed,
   balances,
