@@ -1,0 +1,24 @@
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * Calls `stop` before one of these signals ends the process: Node emits no `exit` then. Where others listen to the signal, they end
+ * the process. Returns a function that stops listening.
+ */
+export function stopOnSignal(stop: () => Promise<void>): () => void {
+  let stopping: Promise<void> | undefined
+  const onSignal = (name: NodeJS.Signals) => {
+    if (process.listenerCount(name) > 1) return
+    // A terminal and npm forward one Ctrl-C each.
+    stopping ??= stop()
+      .catch(() => {}) // the signal ends the process all the same
+      .then(() => {
+        release()
+        process.kill(process.pid, name)
+      })
+  }
+  const release = () => {
+    for (const name of SIGNALS) process.off(name, onSignal)
+  }
+  for (const name of SIGNALS) process.on(name, onSignal)
+  return release
+}
