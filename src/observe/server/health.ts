@@ -130,9 +130,12 @@ function whyBehind({ behind, phase, lastError }: WatchStatus): string {
   return watchError(lastError)
 }
 
+/** `403 Forbidden: …` and `the API server answered 403 to /apis: …` */
+const ANSWER = /^(?:\d{3}(?: \w+)?(?= ?:|$)|the API server answered \d{3} to [^\s:]+)/
+
 /** Of an answer only its status: the text after it names users, and what a proxy in between sends. */
 function watchError(lastError: string): string {
-  return printable(friendlyError(/^\d{3}(?: \w+)?(?=:|$)/.exec(lastError)?.[0] ?? lastError))
+  return printable(friendlyError(ANSWER.exec(lastError)?.[0] ?? lastError))
 }
 
 /** '' is a lease that nobody holds. */
