@@ -148,7 +148,16 @@ test.each<Partial<Vitals>>([
   ),
   { watches: [{ ...WATCH, ready: false, phase: 'failing', lastError: `403 Forbidden: ${MARKER}` }] },
   { watches: [{ ...WATCH, ready: false, phase: 'failing', lastError: `502 : ${MARKER}` }] },
-  { watches: [{ ...WATCH, ready: false, phase: 'resolving', lastError: `the API server answered 403 to /apis: ${MARKER}` }] },
+  {
+    watches: [
+      {
+        ...WATCH,
+        ready: false,
+        phase: 'resolving',
+        lastError: `the API server answered 403 to /apis: ${MARKER}`,
+      },
+    ],
+  },
   { metadata: [{ ...FORBIDDEN, lastError: `403 Forbidden: ${MARKER}` }] },
   behind(240_000, 'api-server', { phase: 'failing', lastError: `500 InternalError: ${MARKER}` }),
 ])('readiness does not show what a receiver or the API server answers: %j', (change) => {

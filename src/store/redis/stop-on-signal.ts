@@ -5,16 +5,14 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
  * the process. Returns a function that stops listening.
  */
 export function stopOnSignal(stop: () => Promise<void>): () => void {
-  let stopping: Promise<void> | undefined
-  const onSignal = (name: NodeJS.Signals) => {
-    if (process.listenerCount(name) > 1) return
+  let isStopping = false
+  const onSignal = async (name: NodeJS.Signals) => {
     // A terminal and npm forward one Ctrl-C each.
-    stopping ??= stop()
-      .catch(() => {}) // the signal ends the process all the same
-      .then(() => {
-        release()
-        process.kill(process.pid, name)
-      })
+    if (isStopping || process.listenerCount(name) > 1) return
+    isStopping = true
+    await stop().catch(() => {}) // the signal ends the process all the same
+    release()
+    process.kill(process.pid, name)
   }
   const release = () => {
     for (const name of SIGNALS) process.off(name, onSignal)

@@ -46,7 +46,13 @@ test('a token with namespaces gets the rules that match an event, without their 
   const path = `/api/v1/events/${encodeURIComponent(id)}`
   const rulesFor = async (caller: object) => (await bed.ask(path, caller)).body.rules
   const all = await waitFor(() => rulesFor(READER), { what: 'the event in the journal' })
-  expect(all.map(({ rule }: any) => rule)).toEqual(['everything', 'of-teams', 'limited', 'odd-groups', 'bad-groups'])
+  expect(all.map(({ rule }: any) => rule)).toEqual([
+    'everything',
+    'of-teams',
+    'limited',
+    'odd-groups',
+    'bad-groups',
+  ])
   expect(all[0].place).toBeDefined()
   const own = await rulesFor(SHOP)
   expect(own.map(({ rule }: any) => rule)).toEqual(['everything'])
