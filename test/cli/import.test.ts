@@ -1,3 +1,5 @@
+import { existsSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openDesk } from './cli.ts'
 import { runHere } from './here.ts'
@@ -40,6 +42,15 @@ test('under npm, import advises the command of npm', async () => {
   desk.env['npm_lifecycle_event'] = 'start'
   const { stderr } = await runHere(desk, 'import', 'kubewatch', desk.write('kubewatch.yaml', KUBEWATCH))
   expect(stderr).toContain('then: npm start -- check\n')
+})
+
+test('init writes through no link that leads nowhere', async () => {
+  using desk = openDesk()
+  const target = join(desk.dir, 'elsewhere.yaml')
+  symlinkSync(target, join(desk.dir, 'work', 'kubeherald.yaml'))
+  const { code, stderr } = await runHere(desk, 'init', '--offline')
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--force')])
+  expect(existsSync(target)).toBe(false)
 })
 
 test.each([

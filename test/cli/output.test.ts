@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { dataText, recordText } from '../../src/cli/output/format.ts'
+import { table } from '../../src/cli/output/table.ts'
 import { runHere } from './here.ts'
 import { openProofDesk } from './proof-fixture.ts'
 
@@ -110,4 +111,9 @@ test('--quiet hides notes, and no errors', async () => {
   ])
     expect(await runHere(desk, ...quiet)).toMatchObject({ code: 0, stderr: '' })
   expect((await runHere(desk, '-q', 'routes', '-c', 'none.yaml')).stderr).toMatch(/^kubeherald: cannot read/)
+})
+
+test('a table may have more rows than a function has arguments', () => {
+  const rows = Array.from({ length: 200_000 }, (_, i) => [String(i), 'x'])
+  expect(table(rows).split('\n').at(-2)).toBe('199999  x')
 })

@@ -56,6 +56,31 @@ describe('config show', () => {
     expect(stdout).toContain('@redis:6379')
   })
 
+  test.each([['show'], ['routes']])(
+    '%s hides secrets in texts, and leaves keys, types and names',
+    async (command) => {
+      using desk = openDesk({ TEAM: 'out', TRUE: 'true' })
+      desk.write(
+        'kubeherald.yaml',
+        `watch: [Pod]
+vars: { a: "\${env:TEAM}", b: "\${env:TRUE}" }
+sinks: { out: { type: stdout }, hook: { type: webhook, url: "https://h.example/\${var:a}\${var:b}", allowLinkLocal: true } }
+rules: [{ name: out, to: [out], when: { name: "out-*" } }]
+`,
+      )
+      const args = command === 'show' ? ['config', 'show'] : ['routes']
+      const { stdout } = await runHere(desk, ...args, '-o', 'json')
+      const { rules, sinks } = JSON.parse(stdout)
+      if (command === 'show') {
+        expect(rules).toEqual([{ name: 'out', to: ['out'], when: { name: '***-*' } }])
+        expect(sinks).toMatchObject({ out: { type: 'stdout' }, hook: { allowLinkLocal: true } })
+      } else
+        expect(rules).toMatchObject([
+          { rule: 'out', conditions: [{ value: '***-*' }], to: [{ sink: 'out', type: 'stdout' }] },
+        ])
+    },
+  )
+
   test('is a configuration with the same routes', async () => {
     using desk = openConfigDesk()
     const routes = async (...args: string[]) =>

@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { readJoined } from '../../src/config/include/joined-document.ts'
 import { formatProblems } from '../../src/config/problem.ts'
 import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
-import { redactor } from '../../src/config/values/secrets.ts'
+import { redactor, secretsOf } from '../../src/config/values/secrets.ts'
 import { defineSink } from '../../src/sink/index.ts'
 import { leastCpuMs } from '../cpu-time.ts'
 import { loadText, messagesOf, withRules } from './load-text.ts'
@@ -168,6 +169,26 @@ test('secrets with many backslashes are found in linear time, also where they ar
   const text = `${other} a${run}${run}b ${run}c\\*d e\\\\f`
   expect(await leastCpuMs(1_000, () => hide(text))).toBeLessThan(1_000)
   expect(hide(text)).toBe(`${other} *** *** ***`)
+})
+
+test.each<[string, string, boolean]>([
+  ['namespaces of a watch', 'watch: [{ kind: Pod, namespaces: "${env:V}" }]', false],
+  ['a condition', 'rules: [{ name: r, when: { namespace: ["${env:V}-a"] }, to: out }]', false],
+  ['an expression', 'rules: [{ name: r, if: \'event.name == "${env:V}"\', to: out }]', false],
+  ['a sink of a rule', 'rules: [{ name: r, to: ["${env:V}"] }]', false],
+  ['a channel', 'rules: [{ name: r, to: { out: { channel: "#${env:V}" } } }]', false],
+  ['a channel with a template', 'rules: [{ name: r, to: { out: { channel: "{{ name }}${env:V}" } } }]', true],
+  ['another option of a rule for its sink', 'rules: [{ name: r, to: { out: { key: "${env:V}" } } }]', true],
+  ['a message', 'rules: [{ name: r, to: out, message: "${env:V}" }]', true],
+  ['labels of a rule', 'rules: [{ name: r, to: out, labels: { team: "${env:V}" } }]', true],
+  ['a variable', 'vars: { v: "${env:V}" }\nrules: [{ name: r, when: { name: "${var:v}" }, to: out }]', true],
+  ['a file', 'watch: [{ kind: Pod, namespaces: "${file:v}" }]', true],
+  ['a watch and Redis', 'watch: [{ kind: "${env:V}" }]\nredis: { url: "redis://:${env:V}@h" }', true],
+  ['a test', 'watch: [{ kind: "${env:V}" }]\ntests: [{ name: "${env:V}" }]', true],
+])('a value of the environment in %s: is it a secret?', (_, text, isSecret) => {
+  const source = { env: { V: 'value' }, readFile: () => 'value' }
+  const document = readJoined({ file: 'kubeherald.yaml', text, ...source, files: {} as never })
+  expect(secretsOf(document)).toEqual(isSecret ? ['value'] : [])
 })
 
 test('nor what the file itself says: it may be a password', async () => {

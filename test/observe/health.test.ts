@@ -112,7 +112,7 @@ test.each<[Partial<Vitals>, string]>([
     {
       sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0, lastError: 'network: ENOTFOUND' }],
     },
-    '[+]sink hook ok, but the sink fails, and its deliveries wait: network: the name cannot be resolved',
+    '[+]sink hook ok, but the sink fails, and its deliveries wait: network; the log and "kubeherald status" have the answer',
   ],
   [
     behind(600_000),
@@ -134,6 +134,34 @@ test.each<[Partial<Vitals>, string]>([
   [{ stopping: true }, '[-]running failed: it is stopping'],
 ])('readiness of %j says %s', (change, line) => {
   expect(describeChecks(readiness({ ...VITALS, ...change })).split('\n')).toContain(line)
+})
+
+const MARKER = 'customer-4711'
+
+test.each<Partial<Vitals>>([
+  ...['rejected: HTTP 400: ', 'unreadable: ', ''].flatMap((reason) =>
+    [
+      { healthy: false, aside: 0, failingTargets: 0 },
+      { healthy: true, aside: 2, failingTargets: 0 },
+      { healthy: true, aside: 0, failingTargets: 1 },
+    ].map((state) => ({ sinks: [{ sink: 'hook', ...state, lastError: `${reason}${MARKER}` }] })),
+  ),
+  { watches: [{ ...WATCH, ready: false, phase: 'failing', lastError: `403 Forbidden: ${MARKER}` }] },
+  { watches: [{ ...WATCH, ready: false, phase: 'failing', lastError: `502 : ${MARKER}` }] },
+  {
+    watches: [
+      {
+        ...WATCH,
+        ready: false,
+        phase: 'resolving',
+        lastError: `the API server answered 403 to /apis: ${MARKER}`,
+      },
+    ],
+  },
+  { metadata: [{ ...FORBIDDEN, lastError: `403 Forbidden: ${MARKER}` }] },
+  behind(240_000, 'api-server', { phase: 'failing', lastError: `500 InternalError: ${MARKER}` }),
+])('readiness does not show what a receiver or the API server answers: %j', (change) => {
+  expect(describeChecks(readiness({ ...VITALS, ...change }))).not.toContain(MARKER)
 })
 
 test('the endpoints say what they check, and give metrics', async () => {

@@ -122,12 +122,54 @@ test('one that ends by itself without a stop leaves no redis-server behind', asy
   using state = stateDir()
   const holder = startProgram(process.execPath, [HOLDER, state.dir, '--throw'])
   await waitFor(() => holder.ended(), { what: 'the holder to fail' })
-  const gone = () =>
-    withRedis(`unix://${state.dir}/redis.sock`, (redis) => redis.ping()).then(
-      () => false,
-      () => true,
-    )
-  await waitFor(gone, { what: 'its redis-server to end' })
+  await waitFor(() => isGone(state.dir), { what: 'its redis-server to end' })
+})
+
+/** Whether no redis-server answers there. */
+function isGone(dir: string): Promise<boolean> {
+  return withRedis(`unix://${dir}/redis.sock`, (redis) => redis.ping()).then(
+    () => false,
+    () => true,
+  )
+}
+
+/** A command that has started a Redis of its own where `run` has stopped. */
+async function startCommand(dir: string) {
+  await (await startEmbedded(dir, silentLog)).stop()
+  const command = startProgram(process.execPath, [HOLDER, dir, '--command'])
+  await waitFor(() => command.output().includes('unix://'), {
+    what: () => `the command; ${command.output()}`,
+  })
+  return command
+}
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  'a command that %s ends has stopped its redis-server, and the directory is free',
+  async (signal) => {
+    using state = stateDir()
+    const command = await startCommand(state.dir)
+    await command.end(signal)
+    expect(await isGone(state.dir)).toBe(true)
+    expect(readdirSync(state.dir)).not.toContain('kubeherald.pid')
+  },
+)
+
+test('run waits for the end of a command that has the directory', async () => {
+  using state = stateDir()
+  const command = await startCommand(state.dir)
+  const waiting = Promise.withResolvers<object>()
+  const log = { ...silentLog, warn: (fields: object) => waiting.resolve(fields) }
+  const starting = startEmbedded(state.dir, log as typeof silentLog)
+  expect(await waiting.promise).toMatchObject({ pid: command.pid })
+  await command.end('SIGINT')
+  await (await starting).stop()
+})
+
+test('a command that only looks at what runs starts nothing', async () => {
+  using state = stateDir()
+  await (await startEmbedded(state.dir, silentLog)).stop()
+  await expect(useEmbedded(state.dir, { onlyRunning: true })).rejects.toThrow('no kubeherald runs with')
+  expect(await isGone(state.dir)).toBe(true)
 })
 
 test.each([

@@ -18,7 +18,7 @@ interface ApiParts {
   handlers: Handlers
   /** Answers with a stream of events until the client leaves. */
   stream(call: ApiCall): Promise<void>
-  /** Records an action. */
+  /** Records an action, also one that failed: parts of it may have been done. */
   audit(action: { who: string; operation: Operation; params: object; body: unknown; result: unknown }): void
   log: Logger
 }
@@ -100,9 +100,15 @@ export function createApi({
         ? // Answers differ by role only.
           shared(operation, params, { name: '', role: caller.role })
         : run(operation, params, query, body, caller, signal)
-    const result = await (route.isHeavy ? runHeavy(caller.name, work, signal) : work())
-    if (route.acts)
-      audit({ who: caller.name, operation, params, body, result: JSON.parse(result.toString()) })
+    const record = (done: () => unknown) => {
+      if (route.acts) audit({ who: caller.name, operation, params, body, result: done() })
+    }
+    const answering = route.isHeavy ? runHeavy(caller.name, work, signal) : work()
+    const result = await answering.catch((error: unknown) => {
+      record(() => `failed: ${problemOf(error).detail}`)
+      throw error
+    })
+    record(() => JSON.parse(result.toString()))
     return send(result)
   }
 

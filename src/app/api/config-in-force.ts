@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import { hiderOf } from '../../config/values/secrets.ts'
+import { hiderOf, hideTexts } from '../../config/values/secrets.ts'
 import type { SinkType } from '../../sink/index.ts'
 import { createDryRun, type DryRun } from '../dry-run/dry-run.ts'
 
@@ -7,6 +7,17 @@ export interface ConfigInForce {
   /** A reload replaces it. */
   config(): Config
   load(type: string): Promise<SinkType>
+}
+
+/** What an answer is about: without it no link would lead anywhere. */
+const IDENTITY = new Set(['id', 'kind', 'namespace', 'name', 'rule', 'sink'])
+/** Their content has any keys. */
+const FREE_FORM = new Set(['expected', 'changes', 'notification'])
+
+function isIdentity(path: readonly string[]): boolean {
+  const key = path.at(-1) ?? ''
+  const isNamed = IDENTITY.has(key) || (key === '*' && path.at(-2) === 'sinks')
+  return isNamed && !path.some((it) => FREE_FORM.has(it))
 }
 
 /** What the API makes of the configuration in force, once for each: a function that hides its secrets, and its rules without effects. */
@@ -21,11 +32,9 @@ export function configInForce({ config, load }: ConfigInForce) {
   }
   return {
     hide,
-    /** The same value without secrets in its texts. */
+    /** The same answer without secrets in its texts. */
     hidden<Value>(value: Value): Value {
-      const hider = hide()
-      // Only in texts: a secret such as `true` or `100` is also a part of JSON.
-      return JSON.parse(JSON.stringify(value), (_, it) => (typeof it === 'string' ? hider(it) : it)) as Value
+      return hideTexts(JSON.parse(JSON.stringify(value)), hide(), isIdentity) as Value
     },
     /** Its limits have no states; it counts nothing. */
     dryRun(): Promise<DryRun> {

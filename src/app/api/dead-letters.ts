@@ -145,11 +145,19 @@ export async function changeDeadLetters(
   const endMs = performance.now() + WITHIN_MS
   const timeSlice = new TimeSlice()
   if ('ids' in choice) {
-    for (const id of [...new Set(choice.ids)].toSorted(compareIds)) {
+    const ids = [...new Set(choice.ids)].toSorted(compareIds)
+    for (const [i, id] of ids.entries()) {
       const isLate = performance.now() > endMs
-      const letter = isLate ? undefined : await findDeadLetter(redis, keys, id)
-      if (letter) await one(letter, true)
-      else answer.failed.push({ id, detail: isLate ? LATE : GONE })
+      try {
+        const letter = isLate ? undefined : await findDeadLetter(redis, keys, id)
+        if (letter) await one(letter, true)
+        else answer.failed.push({ id, detail: isLate ? LATE : GONE })
+      } catch (error) {
+        if (answer.done === 0) throw error
+        // What was changed is for good: the answer and the log have it, also where Redis fails before the end.
+        answer.failed.push(...ids.slice(i).map((it) => ({ id: it, detail: STOPPED })))
+        return answer
+      }
       if (timeSlice.isDue()) await timeSlice.take()
     }
     return answer
@@ -162,18 +170,23 @@ export async function changeDeadLetters(
   const nextOf = (id: string) => `${id}~${range.until}`
   const isOver = () =>
     answer.done + answer.failed.length >= MOST_CHANGED || looked >= mostRead || performance.now() > endMs
-  for await (const { letters, read, last } of deadLetterPages(redis, keys, filter, range)) {
-    // A first page is always looked at, so that each request comes further.
-    if (looked > 0 && isOver()) return { ...answer, left: true, ...(next !== undefined && { next }) }
-    for (const letter of letters) {
-      if (answer.done + answer.failed.length >= MOST_CHANGED)
-        return { ...answer, left: true, ...(next !== undefined && { next }) }
-      await one(letter, false)
-      next = nextOf(letter.id)
-      if (timeSlice.isDue()) await timeSlice.take()
+  try {
+    for await (const { letters, read, last } of deadLetterPages(redis, keys, filter, range)) {
+      // A first page is always looked at, so that each request comes further.
+      if (looked > 0 && isOver()) return { ...answer, left: true, ...(next !== undefined && { next }) }
+      for (const letter of letters) {
+        if (answer.done + answer.failed.length >= MOST_CHANGED)
+          return { ...answer, left: true, ...(next !== undefined && { next }) }
+        await one(letter, false)
+        next = nextOf(letter.id)
+        if (timeSlice.isDue()) await timeSlice.take()
+      }
+      looked += read
+      next = nextOf(last)
     }
-    looked += read
-    next = nextOf(last)
+  } catch (error) {
+    if (answer.done === 0) throw error
+    return { ...answer, left: true, ...(next !== undefined && { next }) }
   }
   return answer
 }
@@ -208,6 +221,7 @@ function isOwn(caller: Reader, letter: StoredDeadLetter): boolean {
 }
 
 const LATE = 'it took too long: name fewer ids, or name it again'
+const STOPPED = 'Redis failed before it, or while it was changed: name it again'
 const GONE = 'there is no such dead letter'
 /** Of a digest. */
 const OF_OTHERS = 'it is also about objects of other namespaces'

@@ -182,10 +182,15 @@ function cut(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…` : text
 }
 
+/** The conditions whose values in a rule name no objects, namespaces or teams. */
+const NAMES_NOTHING: ReadonlySet<string> = new Set([
+  ...['kind', 'regarding.kind', 'type', 'reason', 'synthesized', 'age', 'changed', 'unchanged', 'condition'],
+])
+
 /**
  * Returns what each rule makes of an event now. The states of its limits are not those of that time, so the history decides on
- * what was sent and suppressed. Conditions of rules that do not match may name what is of other namespaces, so a caller with
- * namespaces gets only those that match.
+ * what was sent and suppressed. Conditions may name what is of other namespaces, so a caller with namespaces gets only rules
+ * that match, without the values that such conditions have in the rule.
  */
 function explained(
   run: DryRun,
@@ -200,7 +205,8 @@ function explained(
     ...{ rule, verdict },
     ...(place !== undefined && !namespaces && { place }),
     conditions: conditions.map(({ name, expected, seen, holds, error }) => ({
-      ...{ name, expected, seen: seen === undefined ? null : cut(seen), holds },
+      ...{ name, ...((!namespaces || NAMES_NOTHING.has(name)) && { expected }) },
+      ...{ seen: seen === undefined ? null : cut(seen), holds },
       ...(error !== undefined && { error }),
     })),
     limits: limitTexts(config as Config['rules'][number]),

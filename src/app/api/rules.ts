@@ -1,6 +1,8 @@
 import { stringify } from 'yaml'
 import type { Config } from '../../config/schema.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
+import { isNamePlace } from '../../config/values/plain-values.ts'
+import { hideTexts } from '../../config/values/secrets.ts'
 import type { RuleLedger, StatusReport, WatchCounts } from '../../store/ledger.ts'
 import { isMap } from '../../text/plain-data.ts'
 import type { LedgerReport, Rule } from './contract.ts'
@@ -69,7 +71,8 @@ function yamlOf({ written, rules }: Config, index: number, hide: (text: string) 
   const list = written?.['rules']
   const rule: unknown = (Array.isArray(list) ? list[index] : undefined) ?? { name: rules[index]?.name }
   const shown = isMap(rule) && rule['to'] !== undefined ? { ...rule, to: hideSecrets(rule['to']) } : rule
-  return hide(stringify(shown)).slice(0, MAX_YAML)
+  const keeps = (path: readonly string[]) => isNamePlace(['rules', '*', ...path])
+  return stringify(hideTexts(shown, hide, keeps)).slice(0, MAX_YAML)
 }
 
 const sumOf = (counts: Readonly<Record<string, number>>) =>

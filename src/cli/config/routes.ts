@@ -2,6 +2,7 @@ import { limitTexts, shownValue } from '../../app/dry-run/rule-texts.ts'
 import { namedSinks } from '../../config/routes.ts'
 import type { Config } from '../../config/schema.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
+import { hideTexts } from '../../config/values/secrets.ts'
 import { isMap } from '../../text/plain-data.ts'
 import { printable } from '../../text/printable.ts'
 import { counted } from '../../text/quantities.ts'
@@ -25,11 +26,15 @@ export async function routes(options: RoutesOptions): Promise<number> {
   const rules = all.rules.filter(
     (it) => (rule ?? it.rule) === it.rule && (sink === undefined || it.to.some((to) => to.sink === sink)),
   )
-  const data = { file, ...all, rules }
+  const shown = rules.map((it) => ({
+    ...it,
+    conditions: it.conditions.map(({ name, value }) => ({ name, value: hideTexts(value, hide) })),
+    limits: it.limits.map(({ name, text }) => ({ name, text: hide(text) })),
+    to: it.to.map((to) => ({ ...to, options: hideTexts(to.options, hide) })),
+  }))
+  const data = { file, ...all, rules: shown }
   const isWhole = rule === undefined && sink === undefined
-  process.stdout.write(
-    hide(output === 'table' ? routesText(data, isWhole, outputPaint()) : dataText(data, output)),
-  )
+  process.stdout.write(output === 'table' ? routesText(data, isWhole, outputPaint()) : dataText(data, output))
   return 0
 }
 

@@ -1,5 +1,7 @@
 import type { Located } from '../../config/source-node.ts'
 import { hideSecrets } from '../../config/values/hide-secrets.ts'
+import { isNamePlace } from '../../config/values/plain-values.ts'
+import { hideTexts } from '../../config/values/secrets.ts'
 import { isMap } from '../../text/plain-data.ts'
 import { type PluginOptions, readDryConfiguration } from '../load-config/configuration.ts'
 import { type DataFormat, dataText } from '../output/format.ts'
@@ -16,7 +18,7 @@ export async function showConfig(options: ShowOptions): Promise<number> {
   const { document, hide } = await readDryConfiguration(options.config, options)
   const merged = mergedConfig(document.at([]))
   const whole = options.defaults ? await withDefaults(merged) : merged
-  process.stdout.write(hide(dataText(whole, options.output)))
+  process.stdout.write(dataText(hideTexts(whole, hide, isNamePlace), options.output))
   return 0
 }
 

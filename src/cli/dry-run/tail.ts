@@ -54,7 +54,7 @@ export async function tail(options: TailOptions): Promise<number> {
   const print = (text: string) => void process.stdout.write(configuration.hide(text))
   const printer = createPrinter(options, { passes, print })
   const ended = new AbortController()
-  const stopped = Promise.race([firstSignal(['SIGINT', 'SIGTERM']), outputClosed(() => true)])
+  const stopped = Promise.race([firstSignal(['SIGINT', 'SIGTERM', 'SIGHUP']), outputClosed(() => true)])
   void stopped.then(() => ended.abort())
   await using stack = new AsyncDisposableStack()
   const run = await createDryRun({ ...configuration, config: end.withUntil(config) })
@@ -165,6 +165,8 @@ async function follow(
       atMs = Math.max(atMs, Date.parse(event.time))
       feed(event, atMs)
     }
+    // A private Redis of its own would keep `run` from the state directory.
+    await journal[Symbol.asyncDispose]()
     if (seen.size === 0) note('note: the journal has nothing of that time\n')
     const missed = waiting.filter(({ id }) => !seen.has(id))
     waiting = undefined

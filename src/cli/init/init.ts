@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { lstatSync, writeFileSync } from 'node:fs'
 import { allSinks, builtInSinks, DEFAULT_SINK } from '../../sink-types.ts'
 import { userAgent } from '../../version.ts'
 import type { ClusterClient } from '../../watch/client/cluster-client.ts'
@@ -33,10 +33,11 @@ export async function init(options: InitOptions): Promise<number> {
   const permissionsFile = output.replace(/(\.ya?ml)?$/, '-rbac.yaml')
   if (!force) for (const file of [output, permissionsFile]) refuseExisting(file)
   const facts = await look(options)
-  write(output, starterFile({ facts, ...sinks, permissionsFile }))
+  write(output, starterFile({ facts, ...sinks, permissionsFile }), force)
   write(
     permissionsFile,
     await permissionsOf({ ...options, config: output, name: 'kubeherald', format: 'yaml' }),
+    force,
   )
   const how = facts ? `for the cluster ${facts.cluster}` : 'without a cluster'
   process.stdout.write(
@@ -90,14 +91,19 @@ async function look({ context, offline }: InitOptions): Promise<ClusterFacts | u
 }
 
 function refuseExisting(file: string): void {
-  if (existsSync(file))
-    throw new UsageError(`${file} is there already: --force writes over it, --output takes another name`)
+  // A link that leads nowhere is there, too: to write would create what it names.
+  if (lstatSync(file, { throwIfNoEntry: false })) throw existing(file)
 }
 
-function write(file: string, text: string): void {
+function existing(file: string): UsageError {
+  return new UsageError(`${file} is there already: --force writes over it, --output takes another name`)
+}
+
+function write(file: string, text: string, force: boolean): void {
   try {
-    writeFileSync(file, text)
+    writeFileSync(file, text, { flag: force ? 'w' : 'wx' })
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existing(file)
     throw new UsageError(`cannot write ${file}: ${fileFault(error)}`)
   }
 }

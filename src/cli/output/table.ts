@@ -4,7 +4,7 @@ import { printable } from '../../text/printable.ts'
 export function table(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(printable))
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+    rows.reduce((width, row) => Math.max(width, (row[column] ?? '').length), 0),
   )
   return rows
     .map(

@@ -29,6 +29,8 @@ export interface QueueOptions {
   stateDir?: string
   /** The running demo, independent of the configuration. */
   demo?: boolean
+  /** A private Redis must run already: a command that lasts would keep `run` from its directory. */
+  onlyRunning?: boolean
 }
 
 const NO_FILE: StorageSettings = { redis: {}, kubernetes: {}, sinks: [], otherProblems: [] }
@@ -80,13 +82,16 @@ interface PrivateRedis {
 }
 
 /** The private Redis of the state directory, or that of a demo that runs. */
-async function openPrivate({ stateDir: option, demo }: QueueOptions, file?: string): Promise<PrivateRedis> {
+async function openPrivate(
+  { stateDir: option, demo, onlyRunning = false }: QueueOptions,
+  file?: string,
+): Promise<PrivateRedis> {
   const own = stateDir(option, process.env)
   const ofDemo = join(own, 'demo')
   if (demo && !isHeld(ofDemo)) throw new Error(`no demo runs with ${own}`)
   const useDemo = demo || (file === undefined && !isHeld(own) && isHeld(ofDemo))
   const dir = useDemo ? ofDemo : own
-  const redis = await useEmbedded(dir)
+  const redis = await useEmbedded(dir, { onlyRunning })
   const note = join(dir, 'cluster')
   return {
     redis,

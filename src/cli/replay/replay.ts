@@ -164,7 +164,7 @@ async function startSending(
     note(`note: no process delivers to ${sink}: what is sent waits until one does\n`)
   const progress = createProgress(sink)
   const ended = new AbortController()
-  void firstSignal(['SIGINT', 'SIGTERM']).then(() => ended.abort())
+  void firstSignal(['SIGINT', 'SIGTERM', 'SIGHUP']).then(() => ended.abort())
   const { signal } = ended
   const maxBytesOf = boundOf(configuration, sink)
   const noRoom = () => noRoomFor(redis, keys, sink, maxBytesOf)

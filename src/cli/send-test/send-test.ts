@@ -47,16 +47,16 @@ export async function sendTest(sink: string, options: SendTestOptions): Promise<
   const cluster = clusterName(config, () => contextName(config, options.context))
   const { message, target } = await testMessage({ config, load, cluster, sink, rule })
   const outcome = await sendTo(section, message, { load, cluster })
+  const hide = hiderOf(secretsOf(document))
   const result = {
     sink,
     type: section.type,
     rule: rule?.name ?? null,
-    ...(target !== undefined && { target }),
-    ...shownOutcome(outcome),
+    ...(target !== undefined && { target: hide(target) }),
+    ...shownOutcome(outcome, hide),
   }
   const { output } = options
-  const hide = hiderOf(secretsOf(document))
-  process.stdout.write(hide(output === 'table' ? `${resultLine(result)}\n` : dataText(result, output)))
+  process.stdout.write(output === 'table' ? `${resultLine(result)}\n` : dataText(result, output))
   return outcome.kind === 'delivered' ? 0 : 1
 }
 
@@ -173,11 +173,14 @@ const NO_OUTCOME: Outcome = {
 }
 
 /** An outcome as plain data, without secrets. */
-function shownOutcome(outcome: Outcome): { outcome: string; reason?: string; detail?: string } {
+function shownOutcome(
+  outcome: Outcome,
+  hide: (text: string) => string,
+): { outcome: string; reason?: string; detail?: string } {
   if (outcome.kind === 'delivered') return { outcome: outcome.kind }
   if (outcome.kind === 'later') return { outcome: outcome.kind }
   const { kind, reason, detail } = outcome
-  return { outcome: kind, reason, detail: redactMessage(friendlyError(detail)) }
+  return { outcome: kind, reason, detail: hide(redactMessage(friendlyError(detail))) }
 }
 
 interface TestResult extends ReturnType<typeof shownOutcome> {

@@ -22,7 +22,7 @@ export async function top(options: TopOptions): Promise<number> {
   const end = () => ended.abort()
   void firstSignal(['SIGINT', 'SIGTERM', 'SIGHUP']).then(end)
   void outputClosed(() => true).then(end)
-  await using queue = await openQueue(options)
+  await using queue = await openQueue({ ...options, onlyRunning: true })
   const { stdout, stdin } = process
   const isScreen = options.output === 'table' && stdout.isTTY === true && process.env['TERM'] !== 'dumb'
   using screen = isScreen ? openScreen({ output: stdout, input: stdin }, end) : undefined

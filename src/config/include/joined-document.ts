@@ -1,6 +1,7 @@
 import { type ConfigDocument, documentOf } from '../document.ts'
 import type { Problem } from '../problem.ts'
 import { type Entry, type Located, listOf, mapOf } from '../source-node.ts'
+import { plainValuesIn } from '../values/plain-values.ts'
 import { withoutTurnedOff } from './include-entries.ts'
 import { type Joined, type JoinOptions, joinFiles } from './join-files.ts'
 
@@ -10,6 +11,8 @@ export interface JoinedDocument extends ConfigDocument {
   complete: boolean
   /** The values of `${env:…}` and `${file:…}` in all files: never print them. */
   secrets: readonly string[]
+  /** Those of `secrets` that are none: see `plainValuesIn`. */
+  plainValues: ReadonlySet<string>
   /** The texts of the files by their names in problems; empty for files outside of the configuration's folder. */
   texts: ReadonlyMap<string, string>
   /** Names, as in problems, of files outside of the configuration's folder: none of their content is printed. */
@@ -35,6 +38,7 @@ export function readJoined(options: JoinOptions): JoinedDocument {
     ...documentOf(shown, own.file, { readable: own.readable, problems: once(problems), broken }),
     complete: complete && documents.every(({ readable }) => readable),
     secrets: [...new Set(documents.flatMap(({ root: it }) => it?.secrets ?? []))],
+    plainValues: plainValuesIn(documents.map(({ root: it }) => it)),
     texts: new Map(documents.map(({ file: { name, text } }) => [name, joined.outside.has(name) ? '' : text])),
     outside: joined.outside,
   }

@@ -1,3 +1,4 @@
+import { isMap } from '../../text/plain-data.ts'
 import type { JoinedDocument } from '../include/joined-document.ts'
 import type { Located } from '../source-node.ts'
 
@@ -17,9 +18,13 @@ export function referencesShown(at: Located | undefined): unknown {
   return Object.fromEntries([...at.entries].map(([key, { value }]) => [key, referencesShown(value)]))
 }
 
-/** Returns the values of `${env:…}` and `${file:…}`, without the name of the cluster: every message has it. */
+/**
+ * Returns the values of `${env:…}` and `${file:…}`, without those that only select events or name something, and without the name of
+ * the cluster: every message has it.
+ */
 export function secretsOf(document: JoinedDocument, placeholders: ReadonlySet<string> = new Set()): string[] {
-  const shown = new Set([...placeholders, ...(document.at(['cluster'])?.secrets ?? [])])
+  const ofCluster = document.at(['cluster'])?.secrets ?? []
+  const shown = new Set([...placeholders, ...ofCluster, ...document.plainValues])
   return document.secrets.filter((it) => !shown.has(it))
 }
 
@@ -27,6 +32,24 @@ export function secretsOf(document: JoinedDocument, placeholders: ReadonlySet<st
 export function hiderOf(secrets: readonly string[]): (text: string) => string {
   const lines = secrets.flatMap((it) => it.split(/\r?\n/).filter((line) => line.length >= MIN_LINE))
   return redactor([...secrets, ...lines].flatMap((it) => [it, JSON.stringify(it).slice(1, -1)]))
+}
+
+/**
+ * Returns the same plain data with `hide` applied to its texts, not to keys, numbers and booleans: a secret such as `true` is also a
+ * part of YAML and JSON. Texts at paths that `keeps` stay; an item of a list has the step `*`.
+ */
+export function hideTexts(
+  value: unknown,
+  hide: (text: string) => string,
+  keeps: (path: readonly string[]) => boolean = () => false,
+  path: readonly string[] = [],
+): unknown {
+  if (typeof value === 'string') return keeps(path) ? value : hide(value)
+  if (Array.isArray(value)) return value.map((it) => hideTexts(it, hide, keeps, [...path, '*']))
+  if (!isMap(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, it]) => [key, hideTexts(it, hide, keeps, [...path, key])]),
+  )
 }
 
 /** Returns a function that replaces secrets by `***`, the longest first, because one can contain another. */

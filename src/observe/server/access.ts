@@ -35,6 +35,8 @@ export interface Asking {
   /** Path and query. */
   url: string
   headers: IncomingHttpHeaders
+  /** `1.1` */
+  httpVersion: string
   /** Address of the other end of the connection. */
   peer: string
 }
@@ -146,10 +148,13 @@ function digestOf(text: string): Buffer {
 const FORWARDED =
   /^(forwarded|via|x-forwarded-.*|x-real-ip|x-envoy-.*|x-original-.*|x-client-ip|x-cluster-client-ip|x-forwarded|l5d-.*|fastly-client-ip|true-client-ip|cf-connecting-ip)$/
 
-/** Returns whether a request comes from a program of this machine. A sidecar of a service mesh connects from 127.0.0.6. */
-function isLocal({ peer, headers }: Asking): boolean {
+/**
+ * Returns whether a request comes from a program of this machine. A sidecar of a service mesh connects from 127.0.0.6. A proxy of
+ * this machine that adds no header looks the same: nginx, unless it is configured otherwise, can be known by its HTTP/1.0.
+ */
+function isLocal({ peer, headers, httpVersion }: Asking): boolean {
   const isLoopback = peer === '127.0.0.1' || peer === '::1' || peer === '::ffff:127.0.0.1'
-  return isLoopback && !Object.keys(headers).some((name) => FORWARDED.test(name))
+  return isLoopback && httpVersion !== '1.0' && !Object.keys(headers).some((name) => FORWARDED.test(name))
 }
 
 function isLoopbackName(name: string): boolean {

@@ -5,6 +5,7 @@ import {
   TOO_FAR_BEHIND_MS,
   type WatchStatus,
 } from '../../model/status.ts'
+import { REASONS } from '../../sink/sink.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
 
@@ -114,7 +115,7 @@ function watchDetail(watch: WatchStatus, isOk = true): string | undefined {
   if (phase === STANDBY) return standbyDetail(watch)
   if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
   if (isReady(watch)) return isFarBehind(watch) ? `${isOk ? 'but ' : ''}${behindDetail(watch)}` : undefined
-  return lastError === undefined ? (PHASES[phase] ?? phase) : printable(friendlyError(lastError))
+  return lastError === undefined ? (PHASES[phase] ?? phase) : watchError(lastError)
 }
 
 function behindDetail(watch: WatchStatus): string {
@@ -126,7 +127,15 @@ function whyBehind({ behind, phase, lastError }: WatchStatus): string {
   if (behind?.waitsFor === 'redis') return 'Redis does not take its changes'
   if (phase === 'watching') return 'the API server does not send what its collection has'
   if (phase === 'listing' || lastError === undefined) return PHASES[phase] ?? phase
-  return printable(friendlyError(lastError))
+  return watchError(lastError)
+}
+
+/** `403 Forbidden: …` and `the API server answered 403 to /apis: …` */
+const ANSWER = /^(?:\d{3}(?: \w+)?(?= ?:|$)|the API server answered \d{3} to [^\s:]+)/
+
+/** Of an answer only its status: the text after it names users, and what a proxy in between sends. */
+function watchError(lastError: string): string {
+  return printable(friendlyError(ANSWER.exec(lastError)?.[0] ?? lastError))
 }
 
 /** '' is a lease that nobody holds. */
@@ -148,13 +157,25 @@ function metadataDetail(watch: WatchStatus): string | undefined {
 }
 
 function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: SinkStatus): string | undefined {
-  const why = lastError === undefined ? '' : `: ${printable(friendlyError(lastError))}`
+  const why = lastError === undefined ? '' : `: ${sinkError(lastError)}`
   if (!healthy) return `but the sink fails, and its deliveries wait${why}`
   if (failingTargets > 0)
     return `but ${failingTargets} of its targets ${failingTargets === 1 ? 'fails' : 'fail'}, and what goes there waits${why}`
   if (aside === 0)
     return removed ? 'removed from the configuration; what waited for it is still delivered' : undefined
   return `but ${aside} ${aside === 1 ? 'object fails' : 'objects fail'} while others pass${why}`
+}
+
+const SHOWN_REASONS: ReadonlySet<string> = new Set([...REASONS, 'unreadable'])
+
+/**
+ * Anyone who reaches the port reads this: the text of a receiver has values of events, recipients and hosts, so only the
+ * reason before it is shown.
+ */
+function sinkError(lastError: string): string {
+  const [reason = ''] = lastError.split(':', 1)
+  const rest = 'the log and "kubeherald status" have the answer'
+  return SHOWN_REASONS.has(reason) ? `${reason}; ${rest}` : rest
 }
 
 /** `[+]name ok` and `[-]name failed: why`, in the format of the API server's health endpoints. */

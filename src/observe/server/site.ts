@@ -39,9 +39,9 @@ const VIEWS = new Set([
 
 export function createSite({ access, api, onRefused }: SiteParts): Site {
   return async (request, response) => {
-    const { method = '', url = '', headers, socket } = request
+    const { method = '', url = '', headers, httpVersion, socket } = request
     const [path = '', query = ''] = url.split('?', 2)
-    const asking: Asking = { method, url, headers, peer: socket.remoteAddress ?? '' }
+    const asking: Asking = { method, url, headers, httpVersion, peer: socket.remoteAddress ?? '' }
     const note = (reason: Refused['reason'], who?: string) => {
       const { host, origin } = headers
       onRefused({ ...{ reason, method, path, peer: asking.peer, host, origin, who } })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Logger, silentLog } from '../../observe/log.ts'
 import { lockState } from './state-lock.ts'
+import { stopOnSignal } from './stop-on-signal.ts'
 
 /** A private Redis for one node: its socket and data lie in the state directory. */
 export interface EmbeddedRedis {
@@ -23,14 +24,31 @@ const MAX_PAUSE_MS = 30_000
 const HEALTHY_MS = 60_000
 const ORPHAN_LIMIT_MS = 30_000
 
-/** Starts it for `run`, which owns the directory: a second one is refused. Starts it again should it die. */
+/** How long the end of a command with a Redis of its own is waited for. */
+const COMMAND_LIMIT_MS = 30_000
+const LOCK_PAUSE_MS = 100
+
+/**
+ * Starts it for `run`, which owns the directory: a second one is refused, the end of another command is waited for. Starts it
+ * again should it die.
+ */
 export async function startEmbedded(dir: string, log: Logger): Promise<EmbeddedRedis> {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
+  return start(dir, { log, isCommand: false }, new AbortController())
+}
+
+interface Starter {
+  log: Logger
+  /** One that ends soon, unlike `run`. */
+  isCommand: boolean
+}
+
+async function start(dir: string, starter: Starter, stopping: AbortController): Promise<EmbeddedRedis> {
+  const { log } = starter
   const socket = socketPath(dir)
-  const release = await lock(dir, socket)
+  const release = await lock(dir, socket, starter, stopping.signal)
   try {
     await stopOrphanedRedis(dir, socket)
-    const stopping = new AbortController()
     const launch = () => launchRedis(dir, socket, log, stopping.signal)
     const running = keepRunning(await launch(), launch, log, stopping.signal)
     return {
@@ -47,14 +65,34 @@ export async function startEmbedded(dir: string, log: Logger): Promise<EmbeddedR
   }
 }
 
-/** For commands other than `run`: uses the running server, or starts one for the duration of the command. */
-export async function useEmbedded(dir: string): Promise<EmbeddedRedis> {
+/**
+ * For commands other than `run`: uses the running server, or starts one for the duration of the command, unless it is `onlyRunning`.
+ * A signal that ends the command stops that one first.
+ */
+export async function useEmbedded(dir: string, { onlyRunning = false } = {}): Promise<EmbeddedRedis> {
   if (!existsSync(dir)) throw nothingIn(dir)
   const socket = socketPath(dir)
   while ((await probe(socket)) === 'loading') await pause(100)
   if ((await probe(socket)) === 'ready') return { url: `unix://${socket}`, async stop() {} }
   if (!hasData(dir)) throw nothingIn(dir)
-  return startEmbedded(dir, silentLog)
+  if (onlyRunning)
+    throw new EmbeddedError(
+      `no kubeherald runs with ${dir}, so nothing changes; "kubeherald status" shows what is stored`,
+    )
+  const stopping = new AbortController()
+  const starting = start(dir, { log: silentLog, isCommand: true }, stopping)
+  const ignoreSignals = stopOnSignal(async () => {
+    stopping.abort()
+    await (await starting).stop()
+  })
+  try {
+    const { url, stop } = await starting
+    return { url, stop: () => stop().finally(ignoreSignals) }
+  } catch (error) {
+    // With a signal, this process ends with it.
+    if (!stopping.signal.aborted) ignoreSignals()
+    throw error
+  }
 }
 
 function nothingIn(dir: string): EmbeddedError {
@@ -63,14 +101,26 @@ function nothingIn(dir: string): EmbeddedError {
   )
 }
 
-async function lock(dir: string, socket: string): Promise<() => void> {
+async function lock(
+  dir: string,
+  socket: string,
+  { log, isCommand }: Starter,
+  signal: AbortSignal,
+): Promise<() => void> {
   const isLive = async () => (await probe(socket)) !== 'absent'
-  const lock = await lockState(join(dir, 'kubeherald.pid'), isLive)
-  if ('release' in lock) return lock.release
-  const { pid, host } = lock.heldBy
-  throw new EmbeddedError(
-    `another kubeherald (pid ${pid} on ${host}) runs with ${dir}: stop it, or choose another --state-dir`,
-  )
+  const untilMs = performance.now() + COMMAND_LIMIT_MS
+  for (let isNoted = false; ; isNoted = true) {
+    const lock = await lockState(join(dir, 'kubeherald.pid'), isLive, isCommand)
+    if ('release' in lock) return lock.release
+    const { pid, host, isCommand: isOfCommand } = lock.heldBy
+    const what = isOfCommand ? 'a command of kubeherald' : 'another kubeherald'
+    if (!isOfCommand || performance.now() > untilMs)
+      throw new EmbeddedError(
+        `${what} (pid ${pid} on ${host}) runs with ${dir}: stop it, or choose another --state-dir`,
+      )
+    if (!isNoted) log.warn({ pid, host, dir }, 'a command uses the state directory; waiting for its end')
+    await pause(LOCK_PAUSE_MS, undefined, { signal })
+  }
 }
 
 /** One that a killed process left behind still has the data, and two on the same files would spoil them. */
@@ -207,7 +257,7 @@ function spawnRedis(args: readonly string[]): { program: RedisProgram; kill(): v
       resolve(`${signal ?? `exit code ${code}`} ${lastLine(output)}`.trim()),
     )
   })
-  // However this process ends, short of a SIGKILL, nothing is left running.
+  // However this process ends nothing is left running, except after a SIGKILL, or a signal that nobody handles: see `stopOnSignal`.
   const end = () => void child.kill('SIGTERM')
   process.once('exit', end)
   void ended.then(() => process.off('exit', end))

@@ -8,7 +8,12 @@ interface Holder {
   pid: number
   /** When it started, as the system counts it: a later process with the same pid is another one. '' is unknown. */
   started: string
+  /** One that ends soon, unlike `run`. */
+  isCommand: boolean
 }
+
+/** The second line of a lock. */
+const COMMAND = 'command'
 
 /**
  * Writes this process into `file`, as its owner. Returns a function that releases it, or the current owner. Takes over the lock of a
@@ -17,8 +22,9 @@ interface Holder {
 export async function lockState(
   file: string,
   isLive: () => Promise<boolean>,
+  isCommand = false,
 ): Promise<{ release(): void } | { heldBy: Holder }> {
-  const own = `${hostname()} ${process.pid} ${startOf(process.pid)}`
+  const own = `${hostname()} ${process.pid} ${startOf(process.pid)}${isCommand ? `\n${COMMAND}` : ''}`
   for (;;) {
     if (create(file, own)) return { release: () => release(file, own) }
     const text = read(file)
@@ -71,8 +77,9 @@ function read(file: string): string | undefined {
 }
 
 function parseHolder(text: string): Holder {
-  const [host = '', pid, ...started] = text.split(' ')
-  return { host, pid: Number(pid), started: started.join(' ') }
+  const [line = '', kind] = text.split('\n')
+  const [host = '', pid, ...started] = line.split(' ')
+  return { host, pid: Number(pid), started: started.join(' '), isCommand: kind === COMMAND }
 }
 
 function isRunning({ pid, started }: Holder): boolean {

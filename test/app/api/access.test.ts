@@ -22,6 +22,7 @@ const LOCALLY: Asking = {
   method: 'GET',
   url: '/api/v1/overview',
   headers: { host: 'localhost:9464' },
+  httpVersion: '1.1',
   peer: '127.0.0.1',
 }
 const TOKEN = 'a-token-of-some-length'
@@ -52,6 +53,7 @@ describe('without tokens and proxy', () => {
       { headers: { host: 'localhost', 'x-forwarded-for': '10.1.2.3' } },
       404,
     ],
+    ['nginx as it is by default gets nothing', { httpVersion: '1.0' }, 404],
     ['a name that resolves to this machine is refused', { headers: { host: 'evil.example.com:9464' } }, 403],
     ['no name is refused', { headers: {} }, 403],
     [
@@ -446,6 +448,29 @@ test('a caller who asks much does not keep others from it', async () => {
   expect(running).toEqual(['token:greedy', 'token:greedy', 'token:other'])
   pending.reject(new Error('over'))
   expect(new Set(await Promise.all(all))).toEqual(new Set([500]))
+  await server.close()
+})
+
+test('an action that fails is in the log, too: part of it may have been done', async () => {
+  const actions: unknown[] = []
+  const handlers = {
+    dropDeadLetters: () => Promise.reject(new Error('Connection is closed.')),
+  } as unknown as Handlers
+  const audit = (action: object) => void actions.push(action)
+  const api = createApi({ ready: async () => {}, handlers, stream: async () => {}, audit, log })
+  const site = createSite({ access: () => createAccess({}), api, onRefused() {} })
+  const server = await startServer({
+    ...{ host: '127.0.0.1', port: 0, metrics: createMetrics() },
+    vitals: () => STARTING,
+    site: async () => site,
+  })
+  const body = { sink: 'hook' }
+  const { status } = await fetch(`${server.url}/api/v1/dead-letters/drop`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+  })
+  expect(status).toBe(503)
+  const result = expect.stringContaining('failed')
+  expect(actions).toEqual([{ who: 'local', operation: 'dropDeadLetters', params: {}, body, result }])
   await server.close()
 })
 

@@ -108,3 +108,28 @@ test('a choice with the newest one of a list leaves alone what came after the li
   expect(answer).toEqual({ done: 12, failed: [], left: false })
   expect(await list()).toMatchObject({ total: 3 })
 })
+
+test.each(['chosen by a sink', 'named'])(
+  'what was dropped before Redis failed is answered: dead letters %s',
+  async (how) => {
+    await redis.del(keys.deadLetters)
+    await store('failing', 6)
+    const ids = (await redis.xrange(keys.deadLetters, '-', '+')).map(([id]) => id)
+    let calls = 0
+    const failsLater: typeof CHANGES.drop = async (...args) => {
+      if (++calls > 4) throw new Error('Connection is closed.')
+      return CHANGES.drop(...args)
+    }
+    const choice = how === 'named' ? { ids } : { sink: 'failing' }
+    const answer = await changeDeadLetters({ redis, keys }, choice, failsLater, {})
+    expect(answer.done).toBe(4)
+    if (how === 'named') expect(answer.failed.map(({ id }) => id)).toEqual(ids.slice(4))
+    else expect(answer).toMatchObject({ left: true, next: expect.any(String) })
+    await expect(changeDeadLetters({ redis, keys }, choice, failsLater, {})).rejects.toThrow('closed')
+    const rest = how === 'named' ? choice : { ...choice, cursor: answer.next as string }
+    expect(await changeDeadLetters({ redis, keys }, rest, CHANGES.drop, {})).toMatchObject({
+      done: 2,
+      left: false,
+    })
+  },
+)

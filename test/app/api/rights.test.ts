@@ -6,6 +6,7 @@ import { type ApiBed, bearer, startApiBed, TOKENS, WITH_TOKENS } from './bed.ts'
 
 const RULES = `
   - { name: everything, to: [good] }
+  - { name: of-teams, when: { kind: ConfigMap, namespace: [shop, hidden-team], name: [named, hidden-team-db] }, if: 'object.metadata.name != "hidden-team"', to: [good] }
   - { name: limited, when: { name: limited }, to: [slow], throttle: { every: 1s } }
   - { name: odd-groups, when: { name: "odd-*" }, to: [slow], group: { by: kind, wait: 1s } }
   - { name: bad-groups, when: { name: "bad-*" }, to: [slow], group: { by: kind, wait: 1s } }`
@@ -45,11 +46,34 @@ test('a token with namespaces gets the rules that match an event, without their 
   const path = `/api/v1/events/${encodeURIComponent(id)}`
   const rulesFor = async (caller: object) => (await bed.ask(path, caller)).body.rules
   const all = await waitFor(() => rulesFor(READER), { what: 'the event in the journal' })
-  expect(all.map(({ rule }: any) => rule)).toEqual(['everything', 'limited', 'odd-groups', 'bad-groups'])
+  expect(all.map(({ rule }: any) => rule)).toEqual([
+    'everything',
+    'of-teams',
+    'limited',
+    'odd-groups',
+    'bad-groups',
+  ])
   expect(all[0].place).toBeDefined()
   const own = await rulesFor(SHOP)
   expect(own.map(({ rule }: any) => rule)).toEqual(['everything'])
   expect(own[0].place).toBeUndefined()
+})
+
+test('a token with namespaces does not get values of conditions that name others', async () => {
+  bed.change('ADDED', 'shop', 'named')
+  const { id } = await outcomeOf('/api/v1/objects/ConfigMap/shop/named/events', 'everything', 'delivered')
+  const path = `/api/v1/events/${encodeURIComponent(id)}`
+  const ruleFor = async (caller: object) =>
+    (await bed.ask(path, caller)).body.rules?.find(({ rule }: any) => rule === 'of-teams')
+  const whole = await waitFor(() => ruleFor(READER), { what: 'the event in the journal' })
+  expect(JSON.stringify(whole)).toContain('hidden-team')
+  const own = await ruleFor(SHOP)
+  expect(JSON.stringify(own)).not.toContain('hidden-team')
+  const namesOf = ({ conditions }: any) => conditions.map(({ name }: any) => name)
+  expect(namesOf(own)).toEqual(namesOf(whole))
+  const shown = own.conditions.map(({ name, expected, seen, holds }: any) => [name, expected, seen, holds])
+  expect(shown).toContainEqual(['kind', 'ConfigMap', 'ConfigMap', true])
+  expect(shown).toContainEqual(['namespace', undefined, 'shop', true])
 })
 
 test.each([

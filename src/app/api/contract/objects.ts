@@ -84,7 +84,9 @@ const FieldChange = z.strictObject({
 
 const Condition = z.strictObject({
   name: z.string().meta({ description: 'Its path in the rule: `regarding.kind`.' }),
-  expected: z.unknown().optional(),
+  expected: z.unknown().optional().meta({
+    description: 'The value in the rule. Absent for tokens with namespaces where it may name others.',
+  }),
   seen: z.string().nullable().meta({ description: 'null: absent, or not known.' }),
   holds: z.boolean(),
   error: z.string().optional(),

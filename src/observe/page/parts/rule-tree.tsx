@@ -66,7 +66,12 @@ function RuleResult({ of, wasUsed }: { of: ExplainedRule; wasUsed: boolean }) {
           {conditions.map((it) => (
             <li key={it.name} class={it.holds ? '' : 'fails'}>
               <Mark status={it.holds ? 'good' : it.error ? 'warn' : 'bad'}>
-                <code>{it.name}</code>: <Text of={valueText(it.expected)} longest={160} />
+                <code>{it.name}</code>
+                {it.expected !== undefined && (
+                  <>
+                    : <Text of={valueText(it.expected)} longest={160} />
+                  </>
+                )}
               </Mark>{' '}
               <span class="seen">{it.error ? <Text of={it.error} /> : <Seen of={it.seen} />}</span>
             </li>
