@@ -63,11 +63,11 @@ test('with too many connections the oldest one without an answer under way is cl
   })
   const port = Number(new URL(server.url).port)
   const closed: string[] = []
-  const open = async (name: string, said: string) => {
+  const open = async (name: string, sent: string) => {
     const socket = connect(port, '127.0.0.1')
     socket.on('close', () => closed.push(name)).on('error', () => {})
     await once(socket, 'connect')
-    socket.write(said)
+    socket.write(sent)
     return socket
   }
   const HALF = 'GET /livez HTTP/1.1\r\nhost: a\r\nx-a: '
