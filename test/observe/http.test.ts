@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { type HealthServer, startServer } from '../../src/observe/server/http.ts'
+import { waitFor } from '../wait-for.ts'
 
 let server: HealthServer | undefined
 afterEach(() => server?.close())
@@ -53,6 +54,35 @@ test.each([
 ])('%s is answered with %i', async (line, status) => {
   const answer = await ask(`${line} HTTP/1.1\r\n${END}`)
   expect(answer.split(' ')[1]).toBe(String(status))
+})
+
+test('with too many connections the oldest one without an answer under way is closed', async () => {
+  server = await startServer({
+    ...{ host: '127.0.0.1', port: 0, metrics: createMetrics(), vitals, maxConnections: 4 },
+    site: async () => async (_, response) => void response.writeHead(200).write('begin'),
+  })
+  const port = Number(new URL(server.url).port)
+  const closed: string[] = []
+  const open = async (name: string, sent: string) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('close', () => closed.push(name)).on('error', () => {})
+    await once(socket, 'connect')
+    socket.write(sent)
+    return socket
+  }
+  const HALF = 'GET /livez HTTP/1.1\r\nhost: a\r\nx-a: '
+  const stream = await open('stream', 'GET /stream HTTP/1.1\r\nhost: a\r\n\r\n')
+  expect(String(await once(stream, 'data'))).toContain('begin')
+  const answered = await open('answered', 'GET /livez HTTP/1.1\r\nhost: a\r\n\r\n')
+  await once(answered, 'data')
+  const halves = [await open('half-1', HALF), await open('half-2', HALF)]
+  for (const name of ['half-3', 'half-4', 'half-5']) halves.push(await open(name, HALF))
+  await waitFor(() => closed.length === 3, { what: 'the oldest' })
+  expect(closed).toEqual(['answered', 'half-1', 'half-2'])
+  const probe = await open('probe', `GET /livez HTTP/1.1\r\n${END}`)
+  expect(await text(probe)).toContain('200 OK')
+  expect(closed).not.toContain('stream')
+  for (const socket of [stream, ...halves]) socket.destroy()
 })
 
 test('many requests for metrics share what was rendered within the last second', async () => {

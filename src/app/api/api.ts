@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import type { Logger } from '../../observe/log.ts'
+import { createLogLimit } from '../../observe/log-limit.ts'
 import type { Caller } from '../../observe/server/access.ts'
 import { sendData, sendProblem } from '../../observe/server/answer.ts'
 import { BodyError, readJson } from '../../observe/server/body.ts'
@@ -44,6 +45,7 @@ export function createApi({
   /** By caller: one who asks much does not keep others from it. */
   const heavyOf = new Map<string, Semaphore>()
   const calls = new Map<string, number>()
+  const logLimit = createLogLimit()
   let running = 0
   const document = kept(async () => Buffer.from(JSON.stringify(openApi())), { forMs: 3_600_000 })
   const shared = kept(
@@ -112,6 +114,12 @@ export function createApi({
     return send(result)
   }
 
+  /** Pages and services ask again every few seconds, as long as Redis is away. */
+  function logFailure(status: number, path: string, error: Error): void {
+    const requests = logLimit(`${status} ${error.name}`)
+    if (requests !== undefined) log.warn({ path, requests, error }, 'a request to the API failed')
+  }
+
   return async (call) => {
     const { request, response, caller } = call
     const own = calls.get(caller.name) ?? 0
@@ -126,7 +134,7 @@ export function createApi({
       await answer(call)
     } catch (error) {
       const { status, detail } = problemOf(error)
-      if (status >= 500) log.warn({ path: call.path, error }, 'a request to the API failed')
+      if (status >= 500) logFailure(status, call.path, error as Error)
       await sendProblem(request, response, status, detail, status === 503 ? { 'retry-after': '5' } : {})
     } finally {
       if (!isStream) {

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import { recordsIn } from '../../store/history/read-history.ts'
 import type { Keys } from '../../store/keys.ts'
+import type { WorkClock } from './work-clock.ts'
 
 /** The last record that was read of each stream, deliveries and suppressed events: `ENTRY.INDEX`, its records counted from the oldest. */
 export type Position = readonly [deliveries: string, suppressed: string]
@@ -15,6 +16,8 @@ export interface Placed {
 
 /** Before all entries. */
 const BEGIN = '0-0.0'
+/** No index of a record is larger: behind all of an entry. */
+const LAST = 999_999_999
 const POSITION = /^(\d{1,16}-\d{1,16}\.\d{1,9})~(\d{1,16}-\d{1,16}\.\d{1,9})$/
 
 export function readPosition(text: string): Position | undefined {
@@ -27,32 +30,73 @@ export function writePosition(position: Position): string {
 }
 
 /** Entries of one read: a script that acknowledges may put hundreds of records into one. */
-const PAGE = 50
+const MOST_ENTRIES = 50
+/** Records of one read; an entry is read as a whole. */
+const MOST_RECORDS = 1_000
 
-/**
- * Returns the next records of both streams in their order; `isMore` if there are more behind them, `tookMs` is the time that the process took to
- * unpack them.
- */
+/** A part of one stream: all records behind a place, up to another one. */
+export interface Page {
+  from: string
+  to: string
+  placed: readonly Placed[]
+  /** There may be more behind it. */
+  isMore: boolean
+  /** The entry of `from` is not in the stream: what came behind it may have been removed, too. */
+  isCut: boolean
+}
+
+/** Records of both streams in their order. */
+interface Forward {
+  placed: Placed[]
+  /** The position behind them, and behind entries that have none. */
+  end: Position
+  isMore: boolean
+}
+
+/** Returns the next records of both streams. */
 export async function readForward(
   redis: Redis,
   keys: Keys,
   from: Position,
-): Promise<{ placed: Placed[]; isMore: boolean; tookMs: number }> {
-  const [deliveries, suppressed] = await Promise.all([
-    rowsFrom(redis, keys.history, from[0]),
-    rowsFrom(redis, keys.suppressed, from[1]),
-  ])
-  const startMs = performance.now()
-  const placed = inOrder(placedIn(deliveries, 0, from[0]), placedIn(suppressed, 1, from[1]))
-  const isMore = deliveries.length === PAGE || suppressed.length === PAGE
-  return { placed, isMore, tookMs: performance.now() - startMs }
+  clock: WorkClock,
+): Promise<Forward> {
+  const deliveries = await readPage(redis, keys, 0, from[0], clock)
+  return inOrder(deliveries, await readPage(redis, keys, 1, from[1], clock))
 }
 
-/** Merges two lists by time. */
-function inOrder(a: readonly Placed[], b: readonly Placed[]): Placed[] {
+/** Reads the next records of a stream, and unpacks them in slices. */
+export async function readPage(
+  redis: Redis,
+  keys: Keys,
+  stream: 0 | 1,
+  from: string,
+  clock: WorkClock,
+): Promise<Page> {
+  const [entry = '', index = ''] = from.split('.')
+  const key = stream === 0 ? keys.history : keys.suppressed
+  const rows = await clock.wait(redis.xrangeBuffer(key, entry, '+', 'COUNT', MOST_ENTRIES))
   const placed: Placed[] = []
-  for (let [i, j] = [0, 0]; i < a.length || j < b.length; ) {
-    const [one, other] = [a[i], b[j]]
+  let [to, unpacked] = [from, 0]
+  for (const [id, fields] of rows) {
+    if (placed.length >= MOST_RECORDS) break
+    if (clock.isDue()) await clock.pause()
+    unpacked++
+    const name = id.toString()
+    for (const [i, record] of recordsIn(fields).toReversed().entries())
+      if (name !== entry || i > Number(index)) placed.push({ record, stream, place: `${name}.${i}` })
+    to = `${name}.${LAST}`
+  }
+  const isMore = unpacked < rows.length || rows.length === MOST_ENTRIES
+  return { from, to, placed, isMore, isCut: !from.startsWith('0-0.') && rows[0]?.[0].toString() !== entry }
+}
+
+/** Merges pages of both streams by time, as far as it is known what comes next in both. */
+export function inOrder(deliveries: Page, suppressed: Page): Forward {
+  const placed: Placed[] = []
+  let [i, j] = [0, 0]
+  for (;;) {
+    const [one, other] = [deliveries.placed[i], suppressed.placed[j]]
+    if ((!one && deliveries.isMore) || (!other && suppressed.isMore)) break
     const isFirst = one !== undefined && (other === undefined || one.record.atMs <= other.record.atMs)
     const next = isFirst ? one : other
     if (!next) break
@@ -60,7 +104,13 @@ function inOrder(a: readonly Placed[], b: readonly Placed[]): Placed[] {
     else j++
     placed.push(next)
   }
-  return placed
+  const end = [placeAfter(deliveries, i), placeAfter(suppressed, j)] as const
+  return { placed, end, isMore: deliveries.isMore || suppressed.isMore }
+}
+
+/** The place behind some records of a page. */
+function placeAfter({ from, to, placed }: Page, count: number): string {
+  return count === placed.length ? to : (placed[count - 1]?.place ?? from)
 }
 
 /** The position behind a record, or after several of them. */
@@ -70,56 +120,19 @@ export function positionAfter(from: Position, placed: readonly Placed[]): Positi
   return position
 }
 
-/** Whether a record is at a position, or before it. */
-export function isBefore({ stream, place }: Placed, position: Position): boolean {
-  return comparePlaces(place, position[stream]) <= 0
-}
-
-type Row = [id: Buffer, fields: Buffer[]]
-
-function rowsFrom(redis: Redis, key: string, from: string): Promise<Row[]> {
-  const [entry = ''] = from.split('.')
-  return redis.xrangeBuffer(key, entry, '+', 'COUNT', PAGE)
-}
-
-/** The records behind a place. */
-function placedIn(rows: readonly Row[], stream: 0 | 1, from: string): Placed[] {
-  const [entry = '', index = '0'] = from.split('.')
-  return rows.flatMap(([id, fields]) => {
-    const name = id.toString()
-    const records = recordsIn(fields).toReversed()
-    const places = records.map((record, i): Placed => ({ record, stream, place: `${name}.${i}` }))
-    return name === entry ? places.slice(Number(index) + 1) : places
-  })
-}
-
 /** Returns the position behind everything that there is. */
 export async function newestPosition(redis: Redis, keys: Keys): Promise<Position> {
   const [deliveries, suppressed] = await Promise.all(
     [keys.history, keys.suppressed].map(async (key) => {
       const [row] = await redis.xrevrange(key, '+', '-', 'COUNT', 1)
-      // The index of its last record is not known, and none is larger.
-      return row ? `${row[0]}.999999999` : BEGIN
+      return row ? `${row[0]}.${LAST}` : BEGIN
     }),
   )
   return [deliveries ?? BEGIN, suppressed ?? BEGIN]
 }
 
-/** Whether something behind a position may have been removed. */
-export async function isTrimmed(redis: Redis, keys: Keys, position: Position): Promise<boolean> {
-  const firsts = await Promise.all(
-    [keys.history, keys.suppressed].map(
-      async (key) => (await redis.xrange(key, '-', '+', 'COUNT', 1))[0]?.[0],
-    ),
-  )
-  return firsts.some((first, i) => {
-    const place = position[i] ?? BEGIN
-    if (place.startsWith('0-0.')) return false
-    return first === undefined || compareIds(place.split('.')[0] ?? '', first) < 0
-  })
-}
-
-function comparePlaces(a: string, b: string): number {
+/** Negative if a place of a stream comes before another one. */
+export function comparePlaces(a: string, b: string): number {
   const [idA = '', indexA] = a.split('.')
   const [idB = '', indexB] = b.split('.')
   return compareIds(idA, idB) || Number(indexA) - Number(indexB)

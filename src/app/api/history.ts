@@ -30,6 +30,11 @@ export function recordFilter(query: StreamQuery): (record: HistoryRecord) => boo
   }
 }
 
+/** Equal for filters that want the same, such as of several spellings of a kind. */
+export function filterKey({ sink, rule, outcome, kind, namespace, name }: StreamQuery): string {
+  return JSON.stringify([sink, rule, outcome, kind && kindsOf(kind), namespace, name])
+}
+
 /** Returns a page of the history. One for which too much would be read is shorter, and has `stoppedAtMs` and `next`. */
 export async function historyPage(
   { redis, keys }: { redis: Redis; keys: Keys },

@@ -17,61 +17,64 @@ export function outgoing(from: Position, placed: readonly Placed[]): Outgoing[] 
   let position = from
   return placed.map((it) => {
     position = positionAfter(position, [it])
-    const at = position
+    const end = position
     const { record } = it
-    let whole: string | undefined
     return {
       record,
-      end: at,
-      textFor(visible) {
-        if (visible !== record) return recordText(at, visible)
-        whole ??= recordText(at, record)
-        return whole
-      },
+      end,
+      // JSON has no line breaks: one line of data.
+      textFor: (visible) =>
+        `event: record\nid: ${writePosition(end)}\ndata: ${visible === record ? jsonOf(record) : encoded(visible)}\n\n`,
     }
   })
 }
 
-function recordText(at: Position, record: HistoryRecord): string {
-  // JSON has no line breaks: one line of data.
-  return `event: record\nid: ${writePosition(at)}\ndata: ${JSON.stringify(asItem(record))}\n\n`
+/** As long as records are kept for others, so is their JSON. */
+const known = new WeakMap<HistoryRecord, string>()
+
+function jsonOf(record: HistoryRecord): string {
+  const json = known.get(record) ?? encoded(record)
+  known.set(record, json)
+  return json
+}
+
+function encoded(record: HistoryRecord): string {
+  return JSON.stringify(asItem(record))
 }
 
 export function gapText(gap: StreamGap): string {
   return `event: gap\ndata: ${JSON.stringify(gap)}\n\n`
 }
 
+/** Returns what a client may read of a record that it wants. */
+export type Accepts = (record: HistoryRecord) => HistoryRecord | undefined
+
 /** Some events, ready to be sent to all clients that want the same. */
-export interface Portion {
+interface Portion {
+  /** None where no more records are wanted. */
   bytes: Buffer
   /** Records in it. */
   count: number
-  /** The position behind it. */
-  end: Position
   /** Records of it, also those that are not wanted. */
   passed: number
 }
 
 const PORTION_BYTES = 32_768
 
-/**
- * Makes each portion of what a client gets when it is asked for; `accepts` returns what it may read of a record that it wants. The last one has
- * no bytes where no more records are wanted.
- */
-export function* portionsOf(
-  records: readonly Outgoing[],
-  accepts: (record: HistoryRecord) => HistoryRecord | undefined,
-): Generator<Portion> {
-  let [text, count, passed] = ['', 0, 0]
-  for (const [i, { record, end, textFor }] of records.entries()) {
-    passed++
-    const visible = accepts(record)
-    if (visible) {
-      text += textFor(visible)
-      count++
-    }
-    if (text.length < PORTION_BYTES && i < records.length - 1) continue
-    yield { bytes: Buffer.from(text), count, end, passed }
-    ;[text, count, passed] = ['', 0, 0]
+/** Makes the portion that begins with one of the records. */
+export function portionAt(records: readonly Outgoing[], first: number, accepts: Accepts): Portion {
+  let [text, count, next] = ['', 0, first]
+  for (; next < records.length && text.length < PORTION_BYTES; next++) {
+    const it = records[next]
+    const visible = it && accepts(it.record)
+    if (!visible) continue
+    text += it.textFor(visible)
+    count++
   }
+  return { bytes: Buffer.from(text), count, passed: next - first }
+}
+
+/** How many of the records from one on are wanted. */
+export function countFrom(records: readonly Outgoing[], first: number, accepts: Accepts): number {
+  return records.slice(first).filter(({ record }) => accepts(record)).length
 }

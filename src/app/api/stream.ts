@@ -1,27 +1,23 @@
-import type { ServerResponse } from 'node:http'
 import type { Redis } from 'ioredis'
-import type { HistoryRecord } from '../../model/history-record.ts'
 import { beginStream, sendData, sendProblem } from '../../observe/server/answer.ts'
 import type { ApiCall } from '../../observe/server/site.ts'
 import { createSemaphore, type Semaphore } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
-import { StreamQuery } from './contract.ts'
-import { recordFilter } from './history.ts'
+import { type StreamGap, StreamQuery } from './contract.ts'
+import { createHistoryPages } from './history-pages.ts'
 import {
-  isBefore,
-  isTrimmed,
   newestPosition,
   type Placed,
   type Position,
-  positionAfter,
   readForward,
   readPosition,
   writePosition,
 } from './history-tail.ts'
 import { ApiError } from './routes.ts'
-import { visibleRecord } from './scope.ts'
-import { gapText, outgoing, type Portion, portionsOf } from './stream-messages.ts'
-import { WorkClock } from './work-clock.ts'
+import { type Client, clientOf, drained, isStuck } from './stream-client.ts'
+import { countFrom, gapText, type Outgoing, outgoing, portionAt } from './stream-messages.ts'
+import type { WorkClock } from './work-clock.ts'
+import { createWorkShare } from './work-share.ts'
 
 interface StreamParts {
   redis(): Redis
@@ -36,8 +32,6 @@ export const MOST_CLIENTS_OF_ONE = 250
 /** What clients have not read is kept up to this, of one and of all; beyond it records are left out. */
 const MAX_UNREAD_BYTES = 262_144
 const MAX_UNREAD_BYTES_OF_ALL = 32 * 2 ** 20
-/** A client that reads nothing for so long is cut off. */
-const CUT_MS = 30_000
 const COMMENT_MS = 15_000
 const POLL_MS = 250
 const RETRY_MS = 1_000
@@ -46,29 +40,12 @@ const SHARE = 0.05
 const MAX_LAG_MS = 5_000
 /** Records of one resume. */
 const MOST_RESUMED = 20_000
-/** Portions that are read from Redis at the same time, of all resumes and of those of one caller. */
-const MOST_READS = 2
-const MOST_READS_OF_ONE = 1
-
-interface Client {
-  response: ServerResponse
-  /** Clients with the same get the same bytes. */
-  key: string
-  accepts(record: HistoryRecord): HistoryRecord | undefined
-  isStillAllowed(): boolean
-  /** False while it resumes: it does not get what is written meanwhile. */
-  isLive: boolean
-  skipped: number
-  /** Since when too much is unread, or the client has last read any of it. */
-  fullMs?: number | undefined
-  /** Bytes that were unread at the last check. */
-  unreadBytes: number
-}
 
 /** What the streams of one caller share. */
 interface CallerStreams {
   open: number
-  reads: Semaphore
+  /** For one portion of a resume at a time: each caller gets as many as others. */
+  turns: Semaphore
 }
 
 /**
@@ -81,91 +58,129 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
   /** Open streams of all, also those that have no position yet; and by the caller's name. */
   let open = 0
   const callers = new Map<string, CallerStreams>()
-  const reads = createSemaphore(MOST_READS)
+  /** Between two portions of resumes what is new is sent. */
+  const resumes = createSemaphore(1)
+  const share = createWorkShare(SHARE)
+  const pages = createHistoryPages(redis, keys)
+  let resuming = 0
   /** What was read and sent to all clients; undefined while there are none. */
   let position: Position | undefined
   let starting: Promise<Position> | undefined
   let poll: NodeJS.Timeout | undefined
   let comments: NodeJS.Timeout | undefined
-  let isClosed = false
-  /** Some clients have records that others do not have yet. */
-  let isSending = false
+  const closing = new AbortController()
+  /** While some clients have records that others do not have yet: the others, by their keys. */
+  let unsent: Map<string, [Client, ...Client[]]> | undefined
 
   function schedule(ms: number): void {
     clearTimeout(poll)
-    if (open > 0 && !isClosed) poll = setTimeout(() => void read(), ms)
+    if (open > 0 && !closing.signal.aborted) poll = setTimeout(() => void read(), ms)
   }
 
   async function read(): Promise<void> {
     const from = position
     if (!from) return
     try {
-      const { placed, isMore, tookMs: readMs } = await readForward(redis(), keys, from)
-      const sentMs = await send(from, placed)
-      if (sentMs === undefined) return
-      if (isMore && isFarBehind(placed)) await skipToEnd()
+      const isMore = await share.run((clock) => advance(from, clock), closing.signal)
       // A thousand clients are written to once a second.
-      const restMs = Math.max(isMore ? 1 : POLL_MS, Math.min(clients.size, RETRY_MS))
-      schedule(Math.max(restMs, (readMs + sentMs) / SHARE))
+      if (isMore !== undefined) schedule(isMore ? 1 : Math.max(POLL_MS, Math.min(clients.size, RETRY_MS)))
     } catch {
       schedule(RETRY_MS)
     }
   }
 
-  async function skipToEnd(): Promise<void> {
-    const newest = await newestPosition(redis(), keys)
+  /** Sends what is new to all clients. Returns whether there is more; undefined if all clients left. */
+  async function advance(from: Position, clock: WorkClock): Promise<boolean | undefined> {
+    if (position !== from) return undefined
+    const { placed, end, isMore } = await readForward(redis(), keys, from, clock)
+    if (position !== from || !(await send(from, outgoing(from, placed), end, clock))) return undefined
+    if (isMore && isFarBehind(placed)) await skipToEnd(clock)
+    return isMore
+  }
+
+  async function skipToEnd(clock: WorkClock): Promise<void> {
+    const newest = await clock.wait(newestPosition(redis(), keys))
     if (!position) return
     position = newest
-    for (const client of clients) if (client.isLive) write(client, gapText({ why: 'behind' }), 0)
+    for (const client of clients) if (client.isLive) writeGap(client, { why: 'behind' })
   }
 
   /**
-   * Sends records to all clients, in slices; clients that join meanwhile get them too. Then the position is behind them. Returns how long the
-   * process worked on it; undefined if all clients left.
+   * Sends records to all clients, in slices; clients that join meanwhile get them too. Then the position is behind them. Returns false if all
+   * clients left.
    */
-  async function send(from: Position, placed: readonly Placed[]): Promise<number | undefined> {
-    if (position !== from) return undefined
-    const clock = new WorkClock()
-    const made = new Map<string, readonly Portion[]>()
-    const records = outgoing(from, placed)
-    isSending = true
+  async function send(
+    from: Position,
+    records: readonly Outgoing[],
+    end: Position,
+    clock: WorkClock,
+  ): Promise<boolean> {
+    unsent = new Map()
     try {
-      for (const client of clients) {
-        if (!client.isLive) continue
-        const portions = made.get(client.key) ?? [...portionsOf(records, client.accepts)]
-        made.set(client.key, portions)
-        for (const { bytes, count } of portions) write(client, bytes, count)
-        if (!clock.isDue()) continue
-        await clock.pause()
-        if (position !== from) return undefined
+      for (const client of clients) if (client.isLive) add(client, unsent)
+      for (const [key, group] of unsent) {
+        unsent.delete(key)
+        await sendTo(group, records, clock)
+        if (position !== from) return false
       }
+      position = end
+      return true
     } finally {
-      isSending = false
+      unsent = undefined
     }
-    position = positionAfter(from, placed)
-    return clock.end()
+  }
+
+  /** Sends records to clients with the same key: each portion to all of them before the next one is made. */
+  async function sendTo(
+    group: readonly [Client, ...Client[]],
+    records: readonly Outgoing[],
+    clock: WorkClock,
+  ): Promise<void> {
+    const { accepts } = group[0]
+    for (let next = 0; next < records.length; ) {
+      if (!group.some(hasRoom)) {
+        const count = countFrom(records, next, accepts)
+        for (const client of group) skip(client, count)
+        return
+      }
+      const { bytes, count, passed } = portionAt(records, next, accepts)
+      next += passed
+      for (const client of group) {
+        write(client, bytes, count)
+        if (clock.isDue()) await clock.pause()
+      }
+    }
   }
 
   /** From now on the client gets what all get, also what is being sent to them. */
   function join(client: Client): void {
     client.isLive = true
-    clients.delete(client)
-    clients.add(client)
+    if (unsent) add(client, unsent)
   }
 
   function mostUnread(): number {
     return Math.min(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_OF_ALL / open)
   }
 
+  function hasRoom({ response }: Client): boolean {
+    return !response.destroyed && response.writableLength <= mostUnread()
+  }
+
+  function skip(client: Client, count: number): void {
+    client.skipped += count
+    client.fullMs ??= performance.now()
+  }
+
+  /** Few bytes, which are written also if much is unread. */
+  function writeGap({ response }: Client, gap: StreamGap): void {
+    if (!response.destroyed) response.write(gapText(gap))
+  }
+
   /** Writes, unless too much is unread: then the records are counted, and a `gap` before the next one has their number. */
   function write(client: Client, bytes: Buffer | string, count: number): void {
     const { response } = client
     if (response.destroyed || bytes.length === 0) return
-    if (response.writableLength > mostUnread()) {
-      client.skipped += count
-      client.fullMs ??= performance.now()
-      return
-    }
+    if (!hasRoom(client)) return skip(client, count)
     if (client.skipped > 0) response.write(gapText({ why: 'slow', skipped: client.skipped }))
     client.skipped = 0
     client.fullMs = undefined
@@ -176,9 +191,12 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
     const nowMs = performance.now()
     for (const client of clients) {
       if (isStuck(client, nowMs) || !client.isStillAllowed()) client.response.destroy()
+      else if (!client.isLive) {
+        // It may wait long for its turn. One that has something to read needs no comment.
+        if (client.response.writableLength === 0) write(client, ': on\n\n', 0)
+      }
       // The position of all is behind that of clients that have got the records of now.
-      else if (client.isLive && position)
-        write(client, isSending ? ': on\n\n' : `: on\nid: ${writePosition(position)}\n\n`, 0)
+      else if (position) write(client, unsent ? ': on\n\n' : `: on\nid: ${writePosition(position)}\n\n`, 0)
     }
   }
 
@@ -203,33 +221,52 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
   }
 
   /**
-   * Sends what came since a position, until the client is where the others are, and joins them. The client takes a place of `reads` only
-   * while a portion is read: what it does not take from its socket keeps nobody waiting, and is read again later.
+   * Sends what came since a position, until the client is where the others are, and joins them. The client waits for a turn for each
+   * portion, and only when it has read the last one: what it does not read keeps nobody waiting.
    */
-  async function resume(client: Client, from: Position, own: Semaphore, gone: AbortSignal): Promise<void> {
-    const { response } = client
-    const queued = <T>(read: () => Promise<T>) => own.run(() => reads.run(read, gone), gone)
-    if (await queued(() => isTrimmed(redis(), keys, from))) write(client, gapText({ why: 'trimmed' }), 0)
+  async function resume(client: Client, from: Position, turns: Semaphore, gone: AbortSignal): Promise<void> {
     let at = from
-    for (let sent = 0; ; ) {
-      await drained(client, mostUnread() / 2)
-      if (response.destroyed) return
-      if (!client.isStillAllowed()) return void response.destroy()
-      const { placed } = await queued(() => readForward(redis(), keys, at))
+    let checked: Position | undefined
+    let sent = 0
+
+    /** Sends a portion. Returns whether that was the last one. */
+    async function advanceOne(clock: WorkClock): Promise<boolean> {
       const tail = position
-      if (!tail) return
+      if (!tail) return true
+      if (!client.isStillAllowed()) {
+        client.response.destroy()
+        return true
+      }
       // What is behind the tail comes to all clients.
-      const missed = placed.filter((it) => isBefore(it, tail))
-      if (missed.length === 0 || sent > MOST_RESUMED) {
-        if (sent > MOST_RESUMED) write(client, gapText({ why: 'behind' }), 0)
-        return join(client)
-      }
-      for (const { bytes, count, end, passed } of portionsOf(outgoing(at, missed), client.accepts)) {
-        if (response.writableLength > mostUnread()) break
+      const { placed, end, isMore, isCut } = await pages.read(at, tail, clock)
+      if (isCut.some((it, i) => it && at[i] !== checked?.[i])) writeGap(client, { why: 'trimmed' })
+      checked = at
+      const records = outgoing(at, placed)
+      let next = 0
+      while (next < records.length && sent < MOST_RESUMED && hasRoom(client)) {
+        const { bytes, count, passed } = portionAt(records, next, client.accepts)
         write(client, bytes, count)
-        at = end
+        next += passed
         sent += passed
+        at = records[next - 1]?.end ?? at
+        if (clock.isDue()) break
       }
+      const isAll = next === records.length && !isMore
+      if (!isAll && sent < MOST_RESUMED) {
+        if (next === records.length) at = end
+        return false
+      }
+      if (!isAll) writeGap(client, { why: 'behind' })
+      join(client)
+      return true
+    }
+
+    resuming++
+    try {
+      do await drained(client, mostUnread() / 2, gone)
+      while (!(await turns.run(() => resumes.run(() => share.run(advanceOne, gone), gone), gone)))
+    } finally {
+      if (--resuming === 0) pages.clear()
     }
   }
 
@@ -244,7 +281,7 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
       if (last && !from) throw new ApiError(400, 'Last-Event-ID is not the id of an event of this stream')
       if (request.method === 'HEAD')
         return sendData(request, response, { status: 200, type: 'text/event-stream', body: Buffer.alloc(0) })
-      const own = callers.get(caller.name) ?? { open: 0, reads: createSemaphore(MOST_READS_OF_ONE) }
+      const own = callers.get(caller.name) ?? { open: 0, turns: createSemaphore(1) }
       if (open >= MOST_CLIENTS || own.open >= MOST_CLIENTS_OF_ONE)
         return sendProblem(request, response, 503, 'too many streams are open', { 'retry-after': '10' })
       const client = clientOf(call, query.data)
@@ -264,58 +301,31 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
         if (response.destroyed || !position) return
         beginStream(response)
         clients.add(client)
-        if (from) return await resume(client, from, own.reads, gone.signal)
+        if (from) return await resume(client, from, own.turns, gone.signal)
         write(client, `retry: ${RETRY_MS}\nid: ${writePosition(position)}\n\n`, 0)
         join(client)
       } catch (error) {
+        if (response.destroyed) return
         // Without the headers of the stream there is still a problem to be answered.
         if (!response.headersSent) throw error
         response.destroy()
       }
     },
     close() {
-      isClosed = true
+      closing.abort()
       for (const { response } of clients) response.destroy()
       stop()
     },
   }
 }
 
-function clientOf({ response, caller, isStillAllowed }: ApiCall, query: StreamQuery): Client {
-  const wanted = recordFilter(query)
-  return {
-    ...{ response, isStillAllowed, isLive: false, skipped: 0, unreadBytes: 0 },
-    key: JSON.stringify([query, caller.namespaces]),
-    accepts(record) {
-      const visible = visibleRecord(caller, record)
-      return visible && wanted(visible) ? visible : undefined
-    },
-  }
-}
-
 function isFarBehind(placed: readonly Placed[]): boolean {
-  return (placed.at(-1)?.record.atMs ?? 0) < Date.now() - MAX_LAG_MS
+  const last = placed.at(-1)
+  return last !== undefined && last.record.atMs < Date.now() - MAX_LAG_MS
 }
 
-/** Whether a client of which too much is unread has read nothing for long. */
-function isStuck(client: Client, nowMs: number): boolean {
-  const unreadBytes = client.response.writableLength
-  if (client.fullMs !== undefined && unreadBytes < client.unreadBytes) client.fullMs = nowMs
-  client.unreadBytes = unreadBytes
-  return client.fullMs !== undefined && nowMs - client.fullMs > CUT_MS
-}
-
-/** Resolves when everything is read, if more than some bytes were unread, or the client is gone: one that reads nothing for long is cut off. */
-async function drained(client: Client, bytes: number): Promise<void> {
-  const { response } = client
-  if (response.destroyed || response.writableLength < bytes) return
-  client.fullMs = performance.now()
-  await new Promise<void>((resolve) => {
-    const end = () => {
-      response.off('drain', end).off('close', end)
-      resolve()
-    }
-    response.once('drain', end).once('close', end)
-  })
-  client.fullMs = undefined
+function add(client: Client, groups: Map<string, [Client, ...Client[]]>): void {
+  const group = groups.get(client.key)
+  if (group) group.push(client)
+  else groups.set(client.key, [client])
 }

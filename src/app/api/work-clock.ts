@@ -2,7 +2,7 @@ import { TimeSlice } from '../../text/yielding.ts'
 
 /** Measures work that is done in slices: the time of the process that it takes, without what others do between its slices. */
 export class WorkClock {
-  readonly #slice = new TimeSlice()
+  #slice = new TimeSlice()
   #workedMs = 0
   #sinceMs = performance.now()
 
@@ -15,6 +15,17 @@ export class WorkClock {
     await this.#stop()
     await this.#slice.take()
     this.#sinceMs = performance.now()
+  }
+
+  /** Waits for what is done elsewhere, such as by Redis. A new slice begins behind it. */
+  async wait<T>(elsewhere: Promise<T>): Promise<T> {
+    await this.#stop()
+    try {
+      return await elsewhere
+    } finally {
+      this.#slice = new TimeSlice()
+      this.#sinceMs = performance.now()
+    }
   }
 
   /** Returns how long the work took, in milliseconds. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { type Metrics, sampleVitals } from '../metrics.ts'
 import { type Check, describeChecks, liveness, readiness, type Vitals } from './health.ts'
 import type { Site } from './site.ts'
@@ -17,13 +17,14 @@ interface ServerOptions {
   vitals(): Vitals
   /** For a whole request to come in. */
   patienceMs?: number
+  maxConnections?: number
   /** Serves all other paths; called for each of their requests, so that it is loaded for the first one. */
   site?(): Promise<Site>
 }
 
 /** Every pod in the cluster may connect, and may never send its request. */
 const PATIENCE_MS = 5_000
-/** While there are more, only probes and metrics are answered: these are never refused. */
+/** With more, the oldest one is closed that has sent no whole request, or has its whole answer. */
 const MAX_CONNECTIONS = 1_500
 
 /** More requests for metrics within a second share the last text: one takes milliseconds of the process. */
@@ -36,22 +37,26 @@ class ServerError extends Error {
 
 /** GET /livez, /readyz and /metrics, which wait for nothing else; and the page and the API, where there is a `site`. */
 export async function startServer(options: ServerOptions): Promise<HealthServer> {
-  const { host, port, patienceMs = PATIENCE_MS } = options
+  const { host, port, patienceMs = PATIENCE_MS, maxConnections = MAX_CONNECTIONS } = options
   const page = metricsPage(options)
-  let connections = 0
+  /** Those without a new request for the longest time first; with the last answer of each. */
+  const connections = new Map<Socket, ServerResponse | undefined>()
   const limits = {
     headersTimeout: patienceMs,
     requestTimeout: patienceMs,
     connectionsCheckingInterval: Math.ceil(patienceMs / 5),
   }
   const server = createServer(limits, (request, response) => {
-    answer(request, response, { ...options, page }, connections > MAX_CONNECTIONS).catch(() =>
-      response.destroy(),
-    )
+    connections.delete(request.socket)
+    connections.set(request.socket, response)
+    // All others are being answered. Probes and metrics are never refused.
+    const isCrowded = connections.size > maxConnections
+    answer(request, response, { ...options, page }, isCrowded).catch(() => response.destroy())
   })
   server.on('connection', (socket) => {
-    connections++
-    socket.once('close', () => connections--)
+    connections.set(socket, undefined)
+    socket.once('close', () => connections.delete(socket))
+    if (connections.size > maxConnections) closeOldest(connections, socket)
   })
   server.listen(port, host)
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
@@ -66,6 +71,16 @@ export async function startServer(options: ServerOptions): Promise<HealthServer>
       server.closeAllConnections()
       await closed
     },
+  }
+}
+
+/** Closes the oldest connection without an answer under way, except the newest one: that may be of a probe. */
+function closeOldest(connections: Map<Socket, ServerResponse | undefined>, newest: Socket): void {
+  for (const [socket, response] of connections) {
+    if (socket === newest || (response && !response.writableEnded)) continue
+    connections.delete(socket)
+    socket.destroy()
+    return
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from '../log.ts'
+import { createLogLimit } from '../log-limit.ts'
 import type { RefusalReason } from '../server-metrics.ts'
 
 /** A request that was not served for want of rights. Never its token. */
@@ -14,24 +15,19 @@ export interface Refused {
   who?: string | undefined
 }
 
-const EVERY_MS = 60_000
 const MAX_TEXT = 200
 
 /** Returns a function that counts each refused request, and logs the first one of a reason in a minute, with how many there were since the last line. */
 export function createRefusalLog(
   count: (reason: RefusalReason) => void,
   log: Logger,
-  nowMs = () => performance.now(),
+  nowMs?: () => number,
 ): (refused: Refused) => void {
-  const unlogged = new Map<RefusalReason, number>()
-  const loggedMs = new Map<RefusalReason, number>()
+  const limit = createLogLimit(nowMs)
   return ({ reason, method, path, peer, host, origin, who }) => {
     count(reason)
-    const requests = (unlogged.get(reason) ?? 0) + 1
-    unlogged.set(reason, requests)
-    if (nowMs() - (loggedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < EVERY_MS) return
-    loggedMs.set(reason, nowMs())
-    unlogged.set(reason, 0)
+    const requests = limit(reason)
+    if (requests === undefined) return
     const about = {
       ...{ reason, requests, method, path: path.slice(0, MAX_TEXT), peer },
       ...(who !== undefined && { who }),

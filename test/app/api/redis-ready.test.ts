@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { createApi } from '../../../src/app/api/api.ts'
 import { createRedisReady } from '../../../src/app/api/redis-ready.ts'
-import type { Handlers } from '../../../src/app/api/routes.ts'
+import { ApiError, type Handlers } from '../../../src/app/api/routes.ts'
 import { openSite, type SiteParts } from '../../../src/app/api/site.ts'
 import { silentLog } from '../../../src/observe/log.ts'
 import type { ApiCall } from '../../../src/observe/server/site.ts'
@@ -39,6 +39,36 @@ test('without Redis they end with 503, and later ones wait again', async () => {
   for (let i = 0; i < 40; i++) await expect(ready()).rejects.toMatchObject({ status: 503 })
 })
 
+/** An API of which only the history answers, when Redis is there. */
+function apiOf(ready: () => Promise<void>, log = silentLog) {
+  const handlers = { listHistory: async () => ({ items: [] }) } as unknown as Handlers
+  const api = createApi({ ready, handlers, stream: ready, audit: () => {}, log })
+  const answered: number[] = []
+  return {
+    answered,
+    ask(name: string, path = '/history') {
+      const response = new EventEmitter() as EventEmitter & Record<string, unknown>
+      Object.assign(response, {
+        writeHead: (status: number) => void answered.push(status),
+        end: () => response.emit('close'),
+      })
+      return api({
+        ...{ request: { method: 'GET', headers: {}, complete: true }, response, path: `/api/v1${path}` },
+        ...{ query: new URLSearchParams(), caller: { name, role: 'read' } },
+      } as unknown as ApiCall)
+    },
+  }
+}
+
+test('many requests that fail for the same cause are one line of the log', async () => {
+  const lines: object[] = []
+  const log = { ...silentLog, warn: (fields: object) => void lines.push(fields) }
+  const { ask, answered } = apiOf(() => Promise.reject(new ApiError(503, 'Redis is not connected')), log)
+  for (let i = 0; i < 5; i++) for (const path of ['/history', '/overview', '/stream']) await ask('a', path)
+  expect(answered).toEqual(Array.from({ length: 15 }, () => 503))
+  expect(lines).toMatchObject([{ path: '/api/v1/history', requests: 1 }])
+})
+
 test('a request that reads much has its place before it waits for Redis', async () => {
   const away = Promise.withResolvers<void>()
   let waiting = 0
@@ -46,21 +76,8 @@ test('a request that reads much has its place before it waits for Redis', async 
     waiting++
     return away.promise
   }
-  const handlers = { listHistory: async () => ({ items: [] }) } as unknown as Handlers
-  const api = createApi({ ready, handlers, stream: async () => {}, audit: () => {}, log: silentLog })
-  const answered: number[] = []
-  const ask = (name: string) => {
-    const response = new EventEmitter() as EventEmitter & Record<string, unknown>
-    Object.assign(response, {
-      writeHead: (status: number) => void answered.push(status),
-      end: () => response.emit('close'),
-    })
-    return api({
-      ...{ request: { method: 'GET', headers: {}, complete: true }, response, path: '/api/v1/history' },
-      ...{ query: new URLSearchParams(), caller: { name, role: 'read' } },
-    } as unknown as ApiCall)
-  }
-  const all = ['a', 'a', 'a', 'a', 'b', 'b', 'c', 'c', 'd'].map(ask)
+  const { ask, answered } = apiOf(ready)
+  const all = ['a', 'a', 'a', 'a', 'b', 'b', 'c', 'c', 'd'].map((it) => ask(it))
   await waitFor(() => waiting === 4, { what: 'the first requests' })
   away.resolve()
   await Promise.all(all)

@@ -2,8 +2,16 @@ import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { createHistoryPages } from '../../../src/app/api/history-pages.ts'
+import {
+  newestPosition,
+  type Placed,
+  type Position,
+  positionAfter,
+} from '../../../src/app/api/history-tail.ts'
 import { createStreams, MOST_CLIENTS_OF_ONE } from '../../../src/app/api/stream.ts'
 import { outgoing } from '../../../src/app/api/stream-messages.ts'
+import { WorkClock } from '../../../src/app/api/work-clock.ts'
 import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import type { ApiCall } from '../../../src/observe/server/site.ts'
 import { packHistory } from '../../../src/store/history/history-format.ts'
@@ -150,6 +158,10 @@ class Unread extends EventEmitter {
   text = ''
   /** Whether what is written is unread. */
   isCounting = false
+  /** As Node has it: it emits `drain` only if so much was unread. */
+  get writableNeedDrain(): boolean {
+    return this.writableLength >= 65_536
+  }
   writeHead() {}
   flushHeaders() {}
   write(chunk: Buffer | string) {
@@ -163,15 +175,15 @@ class Unread extends EventEmitter {
 }
 
 /** Streams of their own, and clients of them whose sockets the test has in hand. */
-function openStreams() {
-  const streams = createStreams({ redis: () => redis, ready: async () => {}, keys: bed.keys })
+function openStreams(of = redis) {
+  const streams = createStreams({ redis: () => of, ready: async () => {}, keys: bed.keys })
   onTestFinished(() => streams.close())
   return {
-    join({ last = '', unread = 0, caller = 'a', isStillAllowed = (): boolean => true } = {}) {
+    join({ filter = '', last = '', unread = 0, caller = 'a', isStillAllowed = (): boolean => true } = {}) {
       const response = new Unread()
       response.writableLength = unread
       const call = { request: { headers: { 'last-event-id': last }, method: 'GET' }, response }
-      const query = new URLSearchParams()
+      const query = new URLSearchParams(filter)
       const of = { caller: { name: caller, role: 'read' }, isStillAllowed }
       return { response, served: streams.serve({ ...call, query, ...of } as unknown as ApiCall) }
     },
@@ -259,8 +271,88 @@ test('what is missed is not sent to a token that has lost its rights', async () 
   expect(response.destroyed).toBe(true)
 })
 
-async function joined(streams: ReturnType<typeof openStreams>, caller: string): Promise<Unread> {
-  const { response, served } = streams.join({ caller })
+test('a position of which one part is no longer there is one gap, however many portions follow', async () => {
+  for (let i = 0; i < 60; i++) await append(`part-${i}`)
+  const { response, served } = openStreams().join({ last: '0-0.0~5-1.0' })
+  await served
+  expect(response.text).toContain('part-59')
+  expect(response.text.split('event: gap')).toHaveLength(2)
+})
+
+test('what is missed takes at most 5 % of the time of the process', async () => {
+  const streams = openStreams()
+  const position = await newestPosition(redis, bed.keys)
+  await append(...Array.from({ length: 1_000 }, (_, i) => `share-${i}`))
+  const startMs = performance.now()
+  const { response, served } = streams.join({ last: position.join('~') })
+  const write = response.write.bind(response)
+  let workedMs = 0
+  const early: number[] = []
+  response.write = (chunk) => {
+    const nowMs = performance.now()
+    // Those of one slice, 10 ms, come together.
+    early.push((workedMs - 10) / 0.05 - (nowMs - startMs))
+    write(chunk)
+    while (performance.now() - nowMs < 4);
+    workedMs += performance.now() - nowMs
+  }
+  await served
+  expect(response.text.match(/"share-\d+"/g)).toHaveLength(1_000)
+  expect(early.length).toBeGreaterThan(7)
+  expect(Math.max(...early)).toBeLessThan(0)
+})
+
+test('what several clients have missed is read from Redis and unpacked once', async () => {
+  const from = await newestPosition(redis, bed.keys)
+  for (let i = 0; i < 80; i++) await append(...Array.from({ length: 25 }, (_, k) => `page-${i}-${k}`))
+  const to = await newestPosition(redis, bed.keys)
+  const reads = vi.spyOn(redis, 'xrangeBuffer')
+  onTestFinished(() => reads.mockRestore())
+  const pages = createHistoryPages(() => redis, bed.keys)
+  const clients = Array.from({ length: 5 }, () => ({ at: from, got: [] as Placed[], isAll: false }))
+  while (clients.some(({ isAll }) => !isAll))
+    for (const client of clients) {
+      const { placed, end, isMore }: { placed: Placed[]; end: Position; isMore: boolean } = await pages.read(
+        client.at,
+        to,
+        new WorkClock(),
+      )
+      const some = placed.slice(0, 90)
+      client.got.push(...some)
+      client.at = some.length === placed.length ? end : positionAfter(client.at, some)
+      client.isAll = some.length === placed.length && !isMore
+    }
+  for (const { got } of clients) expect(new Set(got.map(({ place }) => place)).size).toBe(2_000)
+  expect(clients.map(({ got }) => got.length)).toEqual(clients.map(() => 2_000))
+  const ofDeliveries = reads.mock.calls.filter(([key]) => key === bed.keys.history)
+  expect(ofDeliveries.length).toBeLessThanOrEqual(3)
+})
+
+test('with hundreds of streams a client that has read all goes on, without a drain of its socket', async () => {
+  const streams = openStreams()
+  for (let i = 0; i < 300; i++) await joined(streams, `caller-${i % 3}`)
+  await append('for-hundreds')
+  const { response } = streams.join({ last: ALL, unread: 60_000 })
+  const later = streams.join({ last: ALL, caller: 'later' }).response
+  await waitFor(() => later.text.includes('for-hundreds'), { what: 'the resume of one that came later' })
+  expect([response.text, response.writableNeedDrain]).toEqual(['', false])
+  response.writableLength = 0
+  await waitFor(() => response.text.includes('for-hundreds'), { what: 'what was missed' })
+})
+
+test('a client that waits for what it has missed gets a comment, and is not cut off', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const hanging = Object.create(redis, { xrangeBuffer: { value: () => new Promise(() => {}) } }) as Redis
+  const { response } = openStreams(hanging).join({ last: ALL })
+  await waitFor(() => vi.getTimerCount() > 0, { what: 'the comments' })
+  vi.advanceTimersByTime(61_000)
+  expect(response.text).toBe(': on\n\n'.repeat(4))
+  expect(response.destroyed).toBe(false)
+})
+
+async function joined(streams: ReturnType<typeof openStreams>, caller: string, filter = ''): Promise<Unread> {
+  const { response, served } = streams.join({ caller, filter })
   await served
   return response
 }
@@ -275,6 +367,74 @@ test('with many clients less is kept of what one has not read', async () => {
   await append('many-clients')
   await waitFor(() => other.text.includes('many-clients'), { what: 'the record' })
   expect(slow.text).not.toContain('many-clients')
+})
+
+/** Bytes of records that are made until the end of the test. */
+function bytesMade(): { total: number } {
+  const made = { total: 0 }
+  const from = Buffer.from
+  const spy = vi.spyOn(Buffer, 'from').mockImplementation(((value: string, ...rest: []) => {
+    const bytes = from(value, ...rest)
+    if (typeof value === 'string' && value.startsWith('event: record')) made.total += bytes.length
+    return bytes
+  }) as typeof Buffer.from)
+  onTestFinished(() => spy.mockRestore())
+  return made
+}
+
+test('spellings of one filter share what is made, and each portion is written to all before the next is made', async () => {
+  const streams = openStreams()
+  const spelled = (i: number) => [...'configmap'].map((it, bit) => ((i >> bit) & 1 ? it.toUpperCase() : it))
+  const clients: Unread[] = []
+  for (let i = 0; i < 240; i++) clients.push(await joined(streams, 'a', `kind=${spelled(i).join('')}`))
+  const last = clients.at(-1) as Unread
+  const made = bytesMade()
+  let [written, most] = [0, 0]
+  const write = last.write.bind(last)
+  last.write = (chunk) => {
+    most = Math.max(most, made.total - written)
+    write(chunk)
+    written += chunk.length
+  }
+  await append(...Array.from({ length: 500 }, (_, i) => `of-all-${i}`))
+  await waitFor(() => clients.every(({ text }) => text.split('of-all-').length > 1_000), {
+    what: 'the records',
+  })
+  for (const { text } of clients) expect(text.match(/of-all-\d+"/g)).toHaveLength(500)
+  expect(written).toBeGreaterThan(100_000)
+  expect(made.total).toBeLessThan(1.1 * written)
+  expect(most).toBeLessThan(40_000)
+})
+
+test('nothing is made for clients that do not read, and they get the number of what they wanted', async () => {
+  const streams = openStreams()
+  const parts = ['namespace=shop', 'rule=everything', 'sink=good', 'outcome=delivered']
+  const filters = Array.from({ length: 16 }, (_, i) => parts.filter((_, bit) => (i >> bit) & 1).join('&'))
+  const all = filters.flatMap((it) => ['cm', 'configmaps', 'pods'].map((kind) => `${it}&kind=${kind}`))
+  const clients = await Promise.all(all.map((it) => joined(streams, 'a', it)))
+  const other = await joined(streams, 'a')
+  for (const client of clients) client.writableLength = 300_000
+  const made = bytesMade()
+  await append(...Array.from({ length: 300 }, (_, i) => `unread-${i}`))
+  await waitFor(() => other.text.includes('unread-299'), { what: 'the records' })
+  expect(made.total).toBeLessThan(1.1 * other.text.length)
+  for (const client of clients) client.writableLength = 0
+  await append('read-again')
+  const wanted = clients.filter((_, i) => !all[i]?.includes('pods'))
+  await waitFor(() => wanted.every(({ text }) => text.includes('read-again')), { what: 'the next record' })
+  for (const { text } of wanted) expect(text).toContain('{"why":"slow","skipped":300}')
+  expect(clients.filter(({ text }) => text.includes('event:'))).toHaveLength(wanted.length)
+})
+
+test('entries that another version has written are passed', async () => {
+  const [streams, position] = [openStreams(), await newestPosition(redis, bed.keys)]
+  const live = await joined(streams, 'a')
+  for (let i = 0; i < 120; i++) await redis.xadd(bed.keys.history, '*', 'z', Buffer.from([99, 0, 0]))
+  await append('behind-the-unknown')
+  const back = streams.join({ last: position.join('~') }).response
+  for (const client of [live, back])
+    await waitFor(() => client.text.includes('behind-the-unknown'), { what: 'the record behind them' })
+  expect(back.text).not.toContain('gap')
 })
 
 test('a client that joins while others are written to gets each record once', async () => {
