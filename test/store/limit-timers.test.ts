@@ -56,16 +56,16 @@ async function startTimersBed(rules?: ReadonlySet<string>) {
     start,
     looks,
     session,
-    told: async () => (await it.deliveries()).length,
+    enqueued: async () => (await it.deliveries()).length,
     rule: async (name: string) => (await readLedger(it.reader, it.keys, { verify: true })).rules[name],
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
 
-test('what is due is told when all is read', async () => {
+test('what is due is enqueued when all is read', async () => {
   await using it = await startTimersBed()
   it.start()
-  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
 })
 
 test('what is due is found behind thousands of timers of a rule that only others have', async () => {
@@ -74,7 +74,7 @@ test('what is due is found behind thousands of timers of a rule that only others
   const others = Array.from({ length: 2_500 }, (_, i) => [sinceMs, `elsewhere:${i}`])
   await it.reader.zadd(it.keys.limitTimers, ...others.flat())
   it.start()
-  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
   expect(await it.reader.zcard(it.keys.limitTimers)).toBe(2_500)
 })
 
@@ -89,7 +89,7 @@ test('what waits for `debounce` is due as soon as its rule loses it', async () =
     await it.reader.zadd(it.keys.limitTimers, laterMs, key)
   }
   it.start()
-  await waitFor(async () => (await it.told()) === 1, { what: 'a look before the reload' })
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'a look before the reload' })
   const score = async (key: string) => Number(await it.reader.zscore(it.keys.limitTimers, key))
   expect(await score('lost:a')).toBe(laterMs)
   it.state.lost = new Set(['lost'])
@@ -103,9 +103,9 @@ test('it waits while a source is behind, and not any longer', async () => {
   it.start()
   const before = await it.looks()
   await waitFor(async () => (await it.looks()) > before + 5, { what: 'some looks' })
-  expect(await it.told()).toBe(0)
+  expect(await it.enqueued()).toBe(0)
   it.state.watches = [status()]
-  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
 })
 
 test('it waits for a source that nobody reads, but not for ever', async () => {
@@ -113,7 +113,7 @@ test('it waits for a source that nobody reads, but not for ever', async () => {
   it.state.watches = [status({ phase: 'standby', current: false })]
   const startedMs = performance.now()
   it.start(500)
-  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
   expect(performance.now() - startedMs).toBeGreaterThan(490)
 })
 
@@ -122,7 +122,7 @@ test('a source that another process reads is read', async () => {
   it.state.watches = [status({ phase: 'standby', current: false })]
   await publishReport(it.reader, it.keys, report('other', [status()]))
   it.start()
-  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
 })
 
 test('all is read when each source is, here or elsewhere, or has nothing to read', () => {
@@ -140,8 +140,8 @@ test('where no rule has limits nobody asks for timers, after a first look', asyn
   await using it = await startTimersBed()
   it.state.hasLimits = false
   it.start()
-  // What another configuration left is told all the same.
-  await waitFor(async () => (await it.told()) === 1, { what: 'the digest' })
+  // What another configuration left is enqueued all the same.
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
   const someTurns = async () => {
     const { polls } = it.state
     await waitFor(() => it.state.polls > polls + 3, { what: 'some turns' })

@@ -34,7 +34,7 @@ test('a watch that another process works on is ready once that has a position, a
     },
     leases: {
       async run(_: unknown, tell: typeof report, signal: AbortSignal) {
-        report = tell
+        report = note
         await once(signal, 'abort')
       },
     },
@@ -108,8 +108,8 @@ test.each<[string, (report: (news: Partial<WatchStatus>) => void, lose: () => vo
   const lost = new AbortController()
   let report: (news: Partial<WatchStatus>) => void = () => {}
   const leases: SourceLeases = {
-    async run(_source, tell, signal, job) {
-      report = tell
+    async run(_source, note, signal, job) {
+      report = note
       const guard = { check() {}, renewed: async () => {} }
       const end = await job(guard, AbortSignal.any([signal, lost.signal]))
       if (!signal.aborted) await once(signal, 'abort')

@@ -214,7 +214,7 @@ test('large objects that wait keep their form', () => {
 })
 
 const LARGE = { kind: 'ConfigMap', metadata: { name: 'web' }, data: { text: 'x'.repeat(300_000) } }
-/** Whether the object of each delivery is the large one, `marked` if it is not and the delivery says so. */
+/** Whether the object of each delivery is the large one, `marked` if it is not, and has the mark. */
 const wholeIn = ({ deliveries }: Bed) =>
   deliveries.map(({ objectJson, truncated }) => {
     const isWhole = objectJson.equals(Buffer.from(JSON.stringify(LARGE)))
