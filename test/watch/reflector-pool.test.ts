@@ -33,7 +33,7 @@ test('a watch that another process works on is ready once that has a position, a
       },
     },
     leases: {
-      async run(_: unknown, tell: typeof report, signal: AbortSignal) {
+      async run(_: unknown, note: typeof report, signal: AbortSignal) {
         report = note
         await once(signal, 'abort')
       },
