@@ -131,7 +131,7 @@ sinks:
   file: { type: file, path: "\${env:EVENTS_FILE}" }
   screen: { type: stdout }
 rules:
-  - { name: large, when: { namespace: team, name: "large*" }, to: [hook, chat, kafka, file, screen] }
+  - { name: large, when: { namespace: team, name: "large*", type: [ADDED, MODIFIED, DELETED] }, to: [hook, chat, kafka, file, screen] }
   - { name: small, when: { name: "small-*" }, to: [hook] }`,
     env: { EVENTS_FILE: join(files.dir, 'events.ndjson') },
   })
