@@ -150,13 +150,13 @@ const MAX_QUOTE = 160
 
 /** A readable line: time, severity, title, cause, rule. Throws a TemplateFault. */
 export function textLine(message: Message, colour: boolean): string {
-  const { event, rule, content, heldBack, replayed } = message
+  const { event, rule, content, suppressed, replayed } = message
   const { severity, title } = content
   const word = paint(severity.padEnd(8), COLOURS[severity], colour)
   const said = afterTitle(content)
   const more = said === '' ? '' : `  ${paint(printable(shorten(said, MAX_QUOTE)), 90, colour)}`
   const what = printable(shorten(title, MAX_TITLE))
-  const before = heldBack ? `, ${heldBack.count} held back before` : ''
+  const before = suppressed ? `, ${suppressed.count} suppressed before` : ''
   const origin = printable(
     `[${rule}${event.synthesized ? ', synthesized' : ''}${replayed ? ', replayed' : ''}${before}]`,
   )

@@ -16,8 +16,8 @@ export interface Delivery {
   truncated?: true
   /** Emitted by the rule's limits, and not by the event alone. */
   notice?: Digest | Resolved
-  /** How many events the rule's limits held back before this one, and since when (RFC 3339). */
-  heldBack?: { count: number; since: string }
+  /** Number of events that the rule's limits suppressed before this one, and since when (RFC 3339). */
+  suppressed?: { count: number; since: string }
   /** The log that its rule asks for, once it was read; in a lane of Redis only where a delivery was put there again. */
   logs?: ContainerLog
   /** It is kept in order with all of its rule that have the same, instead of with those of its object: a group's. */

@@ -47,7 +47,7 @@ class LazyMessage implements RenderedMessage {
   declare readonly severity?: RuleSeverity
   declare readonly notice?: NonNullable<Message['notice']>
   declare readonly order?: string
-  declare readonly heldBack?: NonNullable<Message['heldBack']>
+  declare readonly suppressed?: NonNullable<Message['suppressed']>
   declare readonly logs?: ContainerLog
   declare readonly replayed?: true
   declare readonly truncated?: true
@@ -67,7 +67,7 @@ class LazyMessage implements RenderedMessage {
     if (severity) this.severity = severity
     if (delivery.notice) this.notice = delivery.notice
     if (delivery.order !== undefined) this.order = delivery.order
-    if (delivery.heldBack) this.heldBack = delivery.heldBack
+    if (delivery.suppressed) this.suppressed = delivery.suppressed
     if (delivery.logs) this.logs = delivery.logs
     if (delivery.replayed) this.replayed = true
     if (delivery.truncated) this.truncated = true

@@ -20,8 +20,8 @@ export interface Subject {
    * a resolve notification, where `event` is the one that ended the incident, or the last one if only time did.
    */
   readonly notice?: Digest | Resolved
-  /** How many the rule's limits held back before this one, and since when (RFC 3339). */
-  readonly heldBack?: Delivery['heldBack']
+  /** Number of events that the rule's limits suppressed before this one, and since when (RFC 3339). */
+  readonly suppressed?: Delivery['suppressed']
   /** The end of the container's log, or why it could not be had; where the rule has `logs`. */
   readonly logs?: ContainerLog
   /** Sent again by `kubeherald replay`, with the id of the first time; it may arrive after newer ones of its object. */
@@ -171,10 +171,10 @@ export function timeOf({
 }
 
 /** Returns additional fields of any message: the suppressed events and the labels of the rule. */
-export function additionalFields({ heldBack, labels }: Pick<Subject, 'heldBack' | 'labels'>): Field[] {
-  const before = heldBack && {
-    title: 'Held back',
-    value: `${heldBack.count} more since ${clock(heldBack.since)}`,
+export function additionalFields({ suppressed, labels }: Pick<Subject, 'suppressed' | 'labels'>): Field[] {
+  const before = suppressed && {
+    title: 'Suppressed',
+    value: `${suppressed.count} more since ${clock(suppressed.since)}`,
   }
   const ours = Object.entries(labels).map(([title, value]) => ({ title, value }))
   return before ? [before, ...ours] : ours
@@ -196,7 +196,7 @@ export function clock(time: string): string {
 /** The parts of a message that its CloudEvent contains. */
 type CloudEventSubject = Pick<
   Subject,
-  'rule' | 'severity' | 'notice' | 'heldBack' | 'logs' | 'replayed' | 'truncated'
+  'rule' | 'severity' | 'notice' | 'suppressed' | 'logs' | 'replayed' | 'truncated'
 > & {
   readonly event: EventHeader
   readonly labels?: Subject['labels']
@@ -241,7 +241,7 @@ export function cloudEventData(
   message: CloudEventSubject & { readonly objectJson: Buffer },
   { before = '', after = '' } = {},
 ): Buffer {
-  const { rule, event, notice, heldBack, logs, labels = {}, objectJson } = message
+  const { rule, event, notice, suppressed, logs, labels = {}, objectJson } = message
   const data = JSON.stringify({
     type: event.type,
     rule,
@@ -249,7 +249,7 @@ export function cloudEventData(
     ...(event.changes && { changes: event.changes }),
     ...(event.manager && { manager: event.manager }),
     ...(Object.keys(labels).length > 0 && { labels }),
-    ...(heldBack && { heldBack }),
+    ...(suppressed && { suppressed }),
     ...(logs && { logs }),
     ...(notice && noticeData(notice)),
   })

@@ -220,12 +220,12 @@ const EVENT_TEXTS = ['id', 'type', 'kind', 'name', 'uid', 'resourceVersion', 'ap
 function wrongIn(header: unknown, objectJson: Buffer): string | undefined {
   if (!isMap(header)) return 'header'
   for (const field of ['sink', 'rule']) if (typeof header[field] !== 'string') return field
-  const { event, notice, heldBack, trace, logs, order, releasedAt } = header
+  const { event, notice, suppressed, trace, logs, order, releasedAt } = header
   if (!isMap(event)) return 'event'
   for (const field of EVENT_TEXTS) if (typeof event[field] !== 'string') return `event.${field}`
   if (!isTime(event['time'])) return 'event.time'
   if (!isTextOrNone(event['namespace'])) return 'event.namespace'
-  for (const [name, value] of Object.entries({ notice, heldBack, trace, logs }))
+  for (const [name, value] of Object.entries({ notice, suppressed, trace, logs }))
     if (value !== undefined && !isMap(value)) return name
   if (isMap(notice) && notice['kind'] === 'digest' && !Array.isArray(notice['items'])) return 'notice.items'
   if (!isTextOrNone(order)) return 'order'

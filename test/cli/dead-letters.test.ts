@@ -44,7 +44,7 @@ test('neither names of objects nor answers of receivers move the cursor or begin
   expect(JSON.parse(showJson.stdout)).toMatchObject({ object })
 })
 
-test('a digest, and what was held back before a delivery, are told', async () => {
+test('a digest, and what was suppressed before a delivery, are told', async () => {
   using desk = openDesk()
   await using server = await startRedis()
   const redis = openRedis(server.url, 'work', silentLog)
@@ -55,9 +55,9 @@ test('a digest, and what was held back before a delivery, are told', async () =>
   const { id, type, kind, name, time } = event
   const items = [{ id, type, kind, name, time }]
   const notice = { kind: 'digest' as const, count: 12, by: [], from: time, to: time, items }
-  const heldBack = { count: 3, since: time }
+  const suppressed = { count: 3, since: time }
   const [entry] = encodeEntries([
-    { sink: 'hook', rule: 'all', event, notice, heldBack, objectJson: Buffer.from('{}') },
+    { sink: 'hook', rule: 'all', event, notice, suppressed, objectJson: Buffer.from('{}') },
   ])
   const about = ['sink', 'hook', 'lane', 'hook/0', 'rule', 'all', 'reason', 'rejected', 'detail', '400']
   const payload = entry?.payload ?? Buffer.alloc(0)
@@ -68,9 +68,9 @@ test('a digest, and what was held back before a delivery, are told', async () =>
   )
   const { stdout } = await runHere(desk, 'dead-letters', 'show', letter)
   expect(stdout).toMatch(/^notice +digest of 12$/m)
-  expect(stdout).toMatch(/^held back before +3 since 2025-/m)
+  expect(stdout).toMatch(/^suppressed before +3 since 2025-/m)
   const json = await runHere(desk, 'dead-letters', 'show', letter, '--json')
-  expect(JSON.parse(json.stdout)).toMatchObject({ notice: { kind: 'digest', count: 12 }, heldBack })
+  expect(JSON.parse(json.stdout)).toMatchObject({ notice: { kind: 'digest', count: 12 }, suppressed })
 })
 
 test('a dead letter that cannot be read is listed, shown with its bytes, retried and dropped', async () => {

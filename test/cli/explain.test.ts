@@ -132,7 +132,7 @@ test('explain shows that a limit holds the second one back', async () => {
   expect(code).toBe(0)
   const [first = '', second = ''] = stdout.split(/^(?=Event shop\/web-1)/m).filter(Boolean)
   expect(first).toContain('→ is sent to oncall, pager, bus by crash-loops')
-  expect(second).toContain('held back by throttle')
+  expect(second).toContain('suppressed by throttle')
   expect(second).toContain('⏸ crash-loops matches, and its throttle holds this one back')
 })
 
@@ -140,7 +140,7 @@ test('explain for one sink announces nothing where the rule has nothing for it',
   using desk = openProofDesk()
   const { stdout } = await explained(desk, `${BACK_OFF}---\n${BACK_OFF}`, '--sink', 'audit')
   const second = stdout.split(/^(?=Event shop\/web-1)/m)[1] ?? ''
-  expect(second).toMatch(/held back by throttle$/m)
+  expect(second).toMatch(/suppressed by throttle$/m)
   expect(second).toMatch(/nothing .*audit$/m)
   expect(second).not.toMatch(/:$/m)
 })

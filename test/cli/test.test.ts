@@ -26,7 +26,7 @@ const GOOD = `
     expect:
       - { rule: crash-loops, messages: 3 }
       - { rule: crash-loops, suppressed: throttle, to: [] }
-      - { rule: crash-loops, text: "*Held back: 1 *" }
+      - { rule: crash-loops, text: "*Suppressed: 1 *" }
   - name: failures come as one digest
     given: { object: { kind: Event, reason: Failed, regarding: { kind: Pod, name: a } }, times: 5, every: 2s }
     expect:

@@ -104,7 +104,7 @@ test('tail shows what was, of the journal, and then what comes, none of it twice
   expect(new Set(lines().map(({ sink }) => sink))).toEqual(new Set(['hook']))
 })
 
-test('tail shows what limits hold back, and tells digests when their time has come', async () => {
+test('tail shows what limits suppress, and tells digests when their time has come', async () => {
   const rules = `
   - { name: seldom, when: { name: often-* }, to: hook, throttle: { per: rule, every: 1h } }
   - { name: together, when: { name: often-* }, to: oncall, group: { by: namespace, wait: 1s } }
@@ -116,7 +116,7 @@ test('tail shows what limits hold back, and tells digests when their time has co
   await waitFor(() => /, digest\]/.test(program.output()), { what: () => program.output() })
   const output = program.output()
   expect(output.match(/→ hook/g)).toHaveLength(1)
-  expect(output.match(/held back by throttle of seldom/g)).toHaveLength(2)
+  expect(output.match(/suppressed by throttle of seldom/g)).toHaveLength(2)
   expect(output).toMatch(
     /→ oncall {2}3 × ConfigMap created in default \(3 configmaps.*\) {2}\[together, digest\]/,
   )

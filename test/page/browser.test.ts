@@ -108,7 +108,7 @@ test('acceptance 1: what happened to shop/web, and who was notified with which t
   await expectText(newest.locator('.rule-tree'), 'rollouts matched then')
 })
 
-test('acceptance 1: why an Event did not reach oncall: a limit held it back, or no rule matched', async () => {
+test('acceptance 1: why an Event did not reach oncall: a limit suppressed it, or no rule matched', async () => {
   await visit('/?q=web-1')
   await page.locator('[data-results] a').first().click()
   await expectText(page.locator('[open] .sink-line', { hasText: 'oncall' }), 'suppressed by throttle until ')

@@ -48,7 +48,7 @@ const LOOKS: Readonly<Record<string, () => string[] | Promise<string[]>>> = {
 }
 
 test.each(Object.entries(LOOKS))(
-  '%s shows digests, ends and what was held back as in the golden file',
+  '%s shows digests, ends and what was suppressed as in the golden file',
   async (name, look) => {
     await expect((await look()).join('\n')).toMatchFileSnapshot(`../golden/notices/${name}.txt`)
   },
@@ -63,7 +63,7 @@ test('the id of a notice is not that of its event, and the same for each attempt
   const it = notice('back-offs that stopped')
   expect(noticeMessage(it).id).toBe(`${it.event.id}/resolved/trouble`)
   expect(JSON.parse(noticeMessage(it).cloudEvent.toString()).id).toBe(noticeMessage(it).id)
-  expect(noticeMessage(notice('one after others were held back')).id).toBe(it.event.id)
+  expect(noticeMessage(notice('one after others were suppressed')).id).toBe(it.event.id)
   const input = { ...it, event: { ...it.event, id: `${it.event.id}/resolved/trouble` } }
   expect(noticeMessage(input).id).toBe(input.event.id)
 })
@@ -72,7 +72,7 @@ test('the severity of a rule stands in for that of the words, but what is over i
   const severe = (name: keyof typeof NOTICES) =>
     noticeMessage(notice(name), {}, { rule: { severity: 'info' } }).content.severity
   expect(severe('a digest of back-offs')).toBe('info')
-  expect(severe('one after others were held back')).toBe('info')
+  expect(severe('one after others were suppressed')).toBe('info')
   expect(severe('a Node that is ready again')).toBe('resolved')
 })
 
@@ -80,13 +80,13 @@ function templates(message: unknown) {
   return compileMessage(MessageTemplates.parse(message), undefined)
 }
 
-test('templates see the notice, the digest, what was held back and the labels of the rule', () => {
+test('templates see the notice, the digest, what was suppressed and the labels of the rule', () => {
   const text = templates(
     '{{ notice }} {{ digest.count }} {{ digest.by.namespace }} {{ digest.items[1].regarding.name }} {{ message.labels.team }}' +
-      '{% if notice %}{% else %}{{ heldBack.count }}{% endif %} {{ resolved.why }}',
+      '{% if notice %}{% else %}{{ suppressed.count }}{% endif %} {{ resolved.why }}',
   )
   expect(text(noticeMessage(notice('a digest of back-offs'))).title).toBe('digest 12 shop web-2 pay')
-  expect(text(noticeMessage(notice('one after others were held back'))).title).toBe('pay14')
+  expect(text(noticeMessage(notice('one after others were suppressed'))).title).toBe('pay14')
   expect(text(noticeMessage(notice('back-offs that stopped'))).title).toBe('resolved pay quiet')
 })
 
@@ -100,7 +100,7 @@ test('a title by a template shows that it is over, unless the template does so i
     /^Resolved: web-1\.17a1 has trouble$/,
   )
   expect(title('{{ name }} has trouble', 'a digest of back-offs')).not.toMatch(/resolved/i)
-  expect(title('{{ name }} has trouble', 'one after others were held back')).not.toMatch(/resolved/i)
+  expect(title('{{ name }} has trouble', 'one after others were suppressed')).not.toMatch(/resolved/i)
   const own = '{% if resolved %}{{ resolved.title }}: all is well{% endif %}'
   expect(title(own, 'a Node that is ready again')).toBe(
     'Node worker-3 is not ready: its kubelet does not answer: all is well',
@@ -135,10 +135,10 @@ test('a template for the severity wins over the rule, and names that do not exis
   expect(JSON.stringify(wrong.error?.issues)).toContain('count')
 })
 
-test('fields of a rule keep what was held back and its labels beside them; a text alone does not', () => {
-  const it = noticeMessage(notice('one after others were held back'))
+test('fields of a rule keep what was suppressed and its labels beside them; a text alone does not', () => {
+  const it = noticeMessage(notice('one after others were suppressed'))
   const titles = (message: object | string) => templates(message)(it).fields.map(({ title }) => title)
-  expect(titles({ fields: { Pod: '{{ about.name }}' } })).toEqual(['Pod', 'Held back', 'team', 'runbook'])
+  expect(titles({ fields: { Pod: '{{ about.name }}' } })).toEqual(['Pod', 'Suppressed', 'team', 'runbook'])
   expect(titles({ fields: false })).toEqual([])
   expect(titles('only this')).toEqual([])
 })
@@ -149,7 +149,7 @@ test('digests of a group belong together, and their end belongs to the object', 
   )
   expect(subjectKey(one!)).toBe(subjectKey(other!))
   expect(threadGroupOf(one!, undefined)).toBe(threadGroupOf(other!, undefined))
-  const [input, end] = ['one after others were held back', 'back-offs that stopped'].map((name) =>
+  const [input, end] = ['one after others were suppressed', 'back-offs that stopped'].map((name) =>
     noticeMessage(notice(name)),
   )
   expect(subjectKey(input!)).toBe(subjectKey(end!))

@@ -89,8 +89,8 @@ export const NOTICES: Readonly<Record<string, Delivery>> = {
   'back-offs that stopped': delivery(podEvent('web-1'), {
     notice: { kind: 'resolved', since: FROM, at: '2026-11-21T09:29:09.000Z', why: 'quiet' },
   }),
-  'one after others were held back': delivery(podEvent('web-1'), {
-    heldBack: { count: 14, since: '2026-11-21T09:02:07.000Z' },
+  'one after others were suppressed': delivery(podEvent('web-1'), {
+    suppressed: { count: 14, since: '2026-11-21T09:02:07.000Z' },
   }),
 }
 
@@ -108,7 +108,7 @@ export function noticeMessage(
 
 function delivery(
   event: EventHeader,
-  { object = {}, ...rest }: { object?: object } & Pick<Delivery, 'notice' | 'heldBack'>,
+  { object = {}, ...rest }: { object?: object } & Pick<Delivery, 'notice' | 'suppressed'>,
 ): Delivery {
   return { sink: 's', rule: 'trouble', event, objectJson: Buffer.from(JSON.stringify(object)), ...rest }
 }

@@ -19,7 +19,7 @@ rules:
     onMatch() {},
     onRuleError() {},
   })
-  const it = { ...NOTICES['one after others were held back']!, sink: 'screen' }
+  const it = { ...NOTICES['one after others were suppressed']!, sink: 'screen' }
   const message = choices.render(it, 0)
   expect(message.content).toMatchObject({
     severity: 'info',
@@ -30,7 +30,7 @@ rules:
   })
   expect(JSON.parse(message.cloudEvent.toString())).toMatchObject({
     severity: 'info',
-    data: { labels: { team: 'pay', tier: '1' }, heldBack: { count: 14 } },
+    data: { labels: { team: 'pay', tier: '1' }, suppressed: { count: 14 } },
   })
   expect(choices.render({ ...it, rule: 'other' }, 0).content.title).toBe('shop')
   expect(choices.render({ ...it, rule: 'gone' }, 0).content.severity).toBe('error')

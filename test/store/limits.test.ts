@@ -67,7 +67,7 @@ async function startLimitsBed(
 
 const balanced = { balanced: true, verified: true }
 
-test('what a limit holds back is counted, and what it lets pass is told, in one transaction with the position', async () => {
+test('what a limit suppresses is counted, and what it lets pass is told, in one transaction with the position', async () => {
   await using it = await startLimitsBed()
   const session = await it.watch()
   await session.commit([change('ADDED', 'once-a1', 2), change('ADDED', 'x', 3)], '3', never)
@@ -478,7 +478,7 @@ test('a ledger that a newer version wrote, with a limit that is not known here, 
   expect(await it.rule('once')).toMatchObject({ matched: 4, sent: 1, suppressed: { hysteresis: 3 } })
 })
 
-test('metrics count what was held back, and notices', async () => {
+test('metrics count what was suppressed, and notices', async () => {
   await using it = await startLimitsBed()
   const metrics = createMetrics()
   const session = await it.newStore(undefined, metrics).open(SOURCE, never)

@@ -13,7 +13,7 @@ export const alertmanager: MessagePreset = {
   concurrency: 8,
   maxBytes: 1_000_000,
   body(message, { resolveAfterMs = DAY_MS, labels = {} }, cut) {
-    const { event, rule, heldBack } = message
+    const { event, rule, suppressed } = message
     const { about } = message.summary
     const parts = partsOf(message)
     const over = isOver(message)
@@ -27,7 +27,7 @@ export const alertmanager: MessagePreset = {
       changes: cut(parts.changes, 2_000),
       command: cut(parts.command, 500),
       reason: event.event?.reason ?? '',
-      held_back: heldBack ? String(heldBack.count) : '',
+      suppressed: suppressed ? String(suppressed.count) : '',
       id: message.id,
       ...Object.fromEntries(parts.links.slice(1).map((it, i) => [`link_${i + 2}`, `${it.title}: ${it.url}`])),
     }

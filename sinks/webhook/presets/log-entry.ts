@@ -20,7 +20,7 @@ export function entriesOf(body: TemplateTree | undefined, maxBytes: number): (me
 
 /** Every text is cut, so that an entry has less than 200 KB whatever an object contains. */
 function flatEntry(message: Message): Record<string, unknown> {
-  const { event, rule, labels, notice, heldBack, replayed } = message
+  const { event, rule, labels, notice, suppressed, replayed } = message
   const { about } = message.summary
   const parts = partsOf(message)
   return present({
@@ -39,7 +39,7 @@ function flatEntry(message: Message): Record<string, unknown> {
     changes: cut(parts.changes, 4_000),
     fields: lines(parts.fields),
     labels: lines(Object.entries(labels).map(([title, value]) => ({ title, value }))),
-    suppressed: heldBack?.count,
+    suppressed: suppressed?.count,
     replayed,
     time: timeOf(message),
     id: cut(message.id, 1_000),

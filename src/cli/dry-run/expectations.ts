@@ -73,7 +73,7 @@ export function mismatchesOf(expect: ExpectedStep, steps: readonly Step[], run: 
         ([rule, counts]) =>
           ofRule(rule) && ((counts.suppressed as Record<string, number>)[suppressed] ?? 0) > 0,
       )
-    const got = describeLimited(results).join(', ') || 'no limit held it back'
+    const got = describeLimited(results).join(', ') || 'no limit suppressed it'
     if (!isLimited) miss('suppressed', suppressed, got, whyNotRules())
   }
   const notices = unique(sent.flatMap(({ delivery }) => delivery.notice?.kind ?? []))
@@ -104,7 +104,7 @@ function unmetRule(
   if (isDone || (own.length > 0 && (suppressed !== undefined || dropped !== undefined))) return undefined
   const held = own.find(isHeld)
   if (held)
-    return `it matches, and ${held.outcome === 'suppressed' ? `its ${held.limit} holds it back` : `waits for its ${held.limit}`}`
+    return `it matches, and ${held.outcome === 'suppressed' ? `its ${held.limit} suppresses it` : `waits for its ${held.limit}`}`
   const failed = own.find(({ outcome }) => outcome === 'failed')
   return failed ? `it failed: ${shownValue(failed.error, 200)}` : 'it does not match'
 }
@@ -200,7 +200,7 @@ function describeLimited(results: readonly RuleResult[]): string[] {
   const lines = results
     .filter(isHeld)
     .map(({ rule, outcome, limit }) =>
-      outcome === 'suppressed' ? `${limit} of ${rule} held back` : `${rule} waits for ${limit}`,
+      outcome === 'suppressed' ? `suppressed by ${limit} of ${rule}` : `${rule} waits for ${limit}`,
     )
   return unique(lines)
 }

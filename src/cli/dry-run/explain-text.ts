@@ -116,7 +116,7 @@ function resultLines(
 }
 
 const REASONS: Partial<Record<RuleResult['outcome'], (it: RuleResult, to: readonly string[]) => string>> = {
-  suppressed: ({ limit, silence }) => `held back by ${shownValue(silence ?? limit, 300)}`,
+  suppressed: ({ limit, silence }) => `suppressed by ${shownValue(silence ?? limit, 300)}`,
   waiting: ({ limit }) =>
     limit === 'for'
       ? 'waits until it has lasted so long'

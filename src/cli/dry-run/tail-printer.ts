@@ -93,13 +93,13 @@ export function eventFilter({ kind, namespace }: TailFilter): EventFilter {
 }
 
 function sentData({ atMs, delivery, message }: Sent): object {
-  const { sink, rule, event, notice, heldBack } = delivery
+  const { sink, rule, event, notice, suppressed } = delivery
   return {
     time: new Date(atMs).toISOString(),
     sink,
     rule,
     ...(notice && { notice: notice.kind }),
-    ...(heldBack && { heldBack }),
+    ...(suppressed && { suppressed }),
     ...contentData(message),
     event,
   }

@@ -24,7 +24,7 @@ export function sentLine({ atMs, delivery, message }: Sent, paint: Paint): strin
 /** The reason why an event, or a rule that matches it, sends nothing (yet); '' where all matches are sent. */
 export function unsentLine({ event, atMs, rules, sent }: EventResult, paint: Paint): string {
   const reasons = rules.flatMap(({ rule, outcome, limit }) => {
-    if (outcome === 'suppressed') return `held back by ${limit} of ${rule}`
+    if (outcome === 'suppressed') return `suppressed by ${limit} of ${rule}`
     if (outcome === 'waiting')
       return limit === 'for' ? `${rule} waits if it lasts` : `waits for ${limit} of ${rule}`
     if (outcome === 'dropped') return `dropped by ${rule}`

@@ -101,9 +101,9 @@ export async function show(id: string, options: QueueOptions & OutputOptions): P
   const letter = await find(queue, id)
   if (!letter.delivery) return showUnreadable(letter, options)
   const object = objectIn(letter.delivery)
-  const { event, notice, heldBack, logs, truncated } = letter.delivery
+  const { event, notice, suppressed, logs, truncated } = letter.delivery
   if (options.output !== 'table') {
-    const all = { ...summaryOf(letter), event, notice, heldBack, logs, truncated, object }
+    const all = { ...summaryOf(letter), event, notice, suppressed, logs, truncated, object }
     process.stdout.write(dataText(all, options.output))
     return 0
   }
@@ -118,7 +118,7 @@ export async function show(id: string, options: QueueOptions & OutputOptions): P
     ['event', event.id],
     ['object', event.path],
     ...(notice ? [['notice', describeNotice(notice)]] : []),
-    ...(heldBack ? [['held back before', `${heldBack.count} since ${heldBack.since}`]] : []),
+    ...(suppressed ? [['suppressed before', `${suppressed.count} since ${suppressed.since}`]] : []),
     ...(truncated ? [['truncated', 'the object waited for a limit, and lacks parts']] : []),
   ]
   const log = logs ? `${printableJson(logs, 2)}\n` : ''

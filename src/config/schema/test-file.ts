@@ -156,7 +156,7 @@ export const Expectation = z
     suppressed: z
       .enum(LIMIT_KEYS)
       .optional()
-      .meta({ description: 'The limit that holds it back, for now or for good.' }),
+      .meta({ description: 'The limit that suppresses or delays it.' }),
     dropped: z.boolean().optional().meta({ description: 'Whether a rule drops it.' }),
     none: z
       .literal(true, 'must be true, or be left out')

@@ -209,7 +209,7 @@ export class TracedMessage implements Message {
   readonly trace: TraceContext
   declare readonly severity?: NonNullable<Message['severity']>
   declare readonly notice?: NonNullable<Message['notice']>
-  declare readonly heldBack?: NonNullable<Message['heldBack']>
+  declare readonly suppressed?: NonNullable<Message['suppressed']>
   declare readonly logs?: NonNullable<Message['logs']>
   declare readonly order?: string
   declare readonly replayed?: true
@@ -222,10 +222,10 @@ export class TracedMessage implements Message {
     this.#message = message
     this.trace = trace
     this.#onRendered = onRendered
-    const { severity, notice, heldBack, logs, order, replayed, truncated } = message
+    const { severity, notice, suppressed, logs, order, replayed, truncated } = message
     if (severity) this.severity = severity
     if (notice) this.notice = notice
-    if (heldBack) this.heldBack = heldBack
+    if (suppressed) this.suppressed = suppressed
     if (logs) this.logs = logs
     if (order !== undefined) this.order = order
     if (replayed) this.replayed = true

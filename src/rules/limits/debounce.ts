@@ -18,7 +18,10 @@ export function debounce(
 ): void {
   const before = flushDebounced(tx, plan, key, atMs)
   const replaced = before && { count: 1, sinceMs: before.firstMs }
-  const heldBack = sumOfSuppressed(sumOfSuppressed(before?.newest.heldBack, replaced), emission.heldBack)
+  const suppressed = sumOfSuppressed(
+    sumOfSuppressed(before?.newest.suppressed, replaced),
+    emission.suppressed,
+  )
   const state: DebounceState = {
     v: 1,
     limit: 'debounce',
@@ -26,7 +29,7 @@ export function debounce(
     waiting: 1,
     firstMs: before?.firstMs ?? atMs,
     lastMs: Math.max(atMs, before?.lastMs ?? atMs),
-    newest: toStored({ ...emission, heldBack }),
+    newest: toStored({ ...emission, suppressed }),
     places,
   }
   const dueMs = keep(tx, plan, key, state)
@@ -64,8 +67,8 @@ export function replaceFormer(tx: LimitTransaction, plan: RulePlan, key: string,
   }
   suppressWaiting(tx, state, 'debounce')
   tx.forget('shared', key)
-  const replaced = sumOfSuppressed(state.newest.heldBack, { count: 1, sinceMs: state.firstMs })
-  return { ...newer, heldBack: sumOfSuppressed(replaced, newer.heldBack) }
+  const replaced = sumOfSuppressed(state.newest.suppressed, { count: 1, sinceMs: state.firstMs })
+  return { ...newer, suppressed: sumOfSuppressed(replaced, newer.suppressed) }
 }
 
 /** Also of one that was created again under the same name. */

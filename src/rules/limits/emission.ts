@@ -8,7 +8,7 @@ import type { StoredEmission, SuppressedBefore } from './states.ts'
 export interface Emission {
   content: Content
   sinks: readonly string[]
-  heldBack?: SuppressedBefore | undefined
+  suppressed?: SuppressedBefore | undefined
 }
 
 /** Header and object of a delivery. Read on first use, because most suppressed events never need them. */
@@ -54,7 +54,7 @@ function contentOf(event: ClusterEvent): Content {
  * Returns the emission as limit states store it: large objects and long texts are shortened. What is emitted immediately must not come
  * from here.
  */
-export function toStored({ content, sinks, heldBack }: Emission): StoredEmission {
+export function toStored({ content, sinks, suppressed }: Emission): StoredEmission {
   const { objectJson } = content
   const stored = boundedJson(objectJson, MAX_OBJECT_BYTES)
   return {
@@ -62,13 +62,13 @@ export function toStored({ content, sinks, heldBack }: Emission): StoredEmission
     object: stored.toString(),
     ...((content.truncated || stored !== objectJson) && { truncated: true as const }),
     sinks,
-    ...(heldBack && { heldBack }),
+    ...(suppressed && { suppressed }),
   }
 }
 
-export function fromStored({ header, object, truncated, sinks, heldBack }: StoredEmission): Emission {
+export function fromStored({ header, object, truncated, sinks, suppressed }: StoredEmission): Emission {
   const content = { event: header, header, objectJson: Buffer.from(object), ...(truncated && { truncated }) }
-  return { content, sinks, heldBack }
+  return { content, sinks, suppressed }
 }
 
 /** Returns the title of the summary of an event, for its resolve notification. */

@@ -76,7 +76,7 @@ function emitBatch(
   live?: Emission,
 ): GroupState | undefined {
   if (batch) {
-    const first = { ...(live ?? fromStored(batch.first)), heldBack: batch.heldBack }
+    const first = { ...(live ?? fromStored(batch.first)), suppressed: batch.suppressed }
     tx.counters.count(rule, 'waiting', -waiting)
     tx.counters.count(rule, waiting === 1 ? 'sent' : 'digested', waiting)
     if (waiting > 1) tx.counters.count(rule, 'notices')
@@ -90,13 +90,13 @@ function withEvent(batch: GroupBatch | undefined, emission: Emission, atMs: numb
   const { header } = emission.content
   const ms = Date.parse(header.time)
   const timeMs = Number.isFinite(ms) ? ms : atMs
-  const heldBack = sumOfSuppressed(batch?.heldBack, emission.heldBack)
+  const suppressed = sumOfSuppressed(batch?.suppressed, emission.suppressed)
   const items = batch?.items ?? []
   return {
-    first: batch?.first ?? toStored({ ...emission, heldBack: undefined }),
+    first: batch?.first ?? toStored({ ...emission, suppressed: undefined }),
     fromMs: Math.min(batch?.fromMs ?? timeMs, timeMs),
     toMs: Math.max(batch?.toMs ?? timeMs, timeMs),
-    ...(heldBack && { heldBack }),
+    ...(suppressed && { suppressed }),
     items: items.length < MAX_ITEMS ? [...items, itemOf(header)] : items,
   }
 }

@@ -121,8 +121,8 @@ function applyAfter(
   if (recent.length + 1 >= count) {
     tx.forget('shared', key)
     const [first = atMs] = recent
-    const suppressed = { count: recent.length, sinceMs: first }
-    return { ...emission, heldBack: sumOfSuppressed(emission.heldBack, suppressed) }
+    const suppressedBefore = { count: recent.length, sinceMs: first }
+    return { ...emission, suppressed: sumOfSuppressed(emission.suppressed, suppressedBefore) }
   }
   const timesMs = [...recent, newest]
   const useful = newest + withinMs - tx.nowMs + LATE_MS
@@ -156,19 +156,19 @@ function applyThrottle(
     useful - tx.nowMs + LATE_MS,
   )
   if (!passes) return { untilMs: (sentMs[sentMs.length - burst] ?? atMs) + everyMs }
-  const suppressed = before && { count: before.count, sinceMs: before.sinceMs }
-  return { ...emission, heldBack: sumOfSuppressed(emission.heldBack, suppressed) }
+  const suppressedBefore = before && { count: before.count, sinceMs: before.sinceMs }
+  return { ...emission, suppressed: sumOfSuppressed(emission.suppressed, suppressedBefore) }
 }
 
 /** Adds a suppressed event, with those that `after` suppressed before it. */
 function withSuppressed(
   before: ThrottleState['held'],
-  { heldBack }: Emission,
+  { suppressed }: Emission,
   atMs: number,
 ): NonNullable<ThrottleState['held']> {
   return {
-    count: (before?.count ?? 0) + 1 + (heldBack?.count ?? 0),
-    sinceMs: Math.min(before?.sinceMs ?? atMs, heldBack?.sinceMs ?? atMs),
+    count: (before?.count ?? 0) + 1 + (suppressed?.count ?? 0),
+    sinceMs: Math.min(before?.sinceMs ?? atMs, suppressed?.sinceMs ?? atMs),
     lastMs: Math.max(before?.lastMs ?? atMs, atMs),
   }
 }
@@ -206,7 +206,7 @@ function openResolveAfter(
   const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
   // A state of an older version has no number.
   const sent = state ? state.sent && state.sent + 1 : 1
-  const last = state?.last ?? toStored({ ...emission, heldBack: undefined })
+  const last = state?.last ?? toStored({ ...emission, suppressed: undefined })
   keepResolveAfter(tx, key, resolveAfter, {
     v: 1,
     limit: 'quiet',

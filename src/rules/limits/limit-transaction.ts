@@ -125,7 +125,7 @@ export class LimitTransaction {
 
   emit(
     rule: string,
-    { content, sinks, heldBack }: Emission,
+    { content, sinks, suppressed }: Emission,
     { notice, order }: { notice?: Digest | Resolved | undefined; order?: string | undefined } = {},
   ): void {
     const { header, objectJson, truncated } = content
@@ -134,7 +134,7 @@ export class LimitTransaction {
       const delivery: Delivery = { sink, rule, event, objectJson }
       if (notice) delivery.notice = notice
       if (order !== undefined) delivery.order = order
-      if (heldBack) delivery.heldBack = deliveredHeldBack(heldBack)
+      if (suppressed) delivery.suppressed = deliveredBefore(suppressed)
       if (truncated) delivery.truncated = true
       this.#deliveries.push(delivery)
     }
@@ -221,7 +221,7 @@ function stateOf({ state, usefulMs, dueMs }: Write): LimitState {
   }
 }
 
-function deliveredHeldBack({ count, sinceMs }: SuppressedBefore): { count: number; since: string } {
+function deliveredBefore({ count, sinceMs }: SuppressedBefore): { count: number; since: string } {
   return { count, since: new Date(sinceMs).toISOString() }
 }
 

@@ -31,7 +31,7 @@ export interface StoredEmission {
   /** The object was shortened. Missing from states of older versions. */
   truncated?: true
   sinks: readonly string[]
-  heldBack?: SuppressedBefore
+  suppressed?: SuppressedBefore
 }
 
 /** The group key's properties and their values, for notifications. */
@@ -130,7 +130,7 @@ export interface GroupBatch {
   first: StoredEmission
   fromMs: number
   toMs: number
-  heldBack?: SuppressedBefore
+  suppressed?: SuppressedBefore
   /** The first events; `waiting` counts all. */
   items: readonly DigestItem[]
 }

@@ -13,7 +13,7 @@ export type View = Readonly<Record<string, unknown>>
 
 /** Returns the variables of a template: each is computed on first access; nothing is inherited. */
 export function viewOf(subject: Subject): View {
-  const { id, rule, event, notice, heldBack } = subject
+  const { id, rule, event, notice, suppressed } = subject
   let shownEvent: object | undefined
   let shownMessage: object | undefined
   return {
@@ -35,7 +35,7 @@ export function viewOf(subject: Subject): View {
     notice: notice?.kind,
     digest: notice?.kind === 'digest' ? { ...notice, by: Object.fromEntries(notice.by) } : undefined,
     resolved: notice?.kind === 'resolved' ? notice : undefined,
-    heldBack,
+    suppressed,
     logs: subject.logs,
     get event() {
       shownEvent ??= eventView(event)
@@ -97,7 +97,7 @@ export const NAMES: Readonly<Record<string, readonly string[] | undefined>> = {
   notice: [],
   digest: ['count', 'by', 'from', 'to', 'items'],
   resolved: ['since', 'at', 'why', 'title'],
-  heldBack: ['count', 'since'],
+  suppressed: ['count', 'since'],
   logs: ['container', 'previous', 'text', 'error'],
 }
 

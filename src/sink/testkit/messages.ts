@@ -38,7 +38,7 @@ export interface MessageParts {
   labels?: Readonly<Record<string, string>>
   /** Makes it a digest or a resolve notification. */
   notice?: Digest | Resolved
-  heldBack?: Message['heldBack']
+  suppressed?: Message['suppressed']
   /** The end of a container's log; `content.logs` contains it. */
   logs?: ContainerLog
   /** As `kubeherald replay` sends it. */
@@ -63,13 +63,13 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
   }
   const summary: Summary = { ...summarize(event), ...parts.summary }
   const objectJson = Buffer.from(JSON.stringify(object))
-  const { severity, labels = {}, notice, heldBack, logs, replayed, truncated } = parts
+  const { severity, labels = {}, notice, suppressed, logs, replayed, truncated } = parts
   const limited = {
     rule,
     labels,
     ...(severity && { severity }),
     ...(notice && { notice }),
-    ...(heldBack && { heldBack }),
+    ...(suppressed && { suppressed }),
     ...(logs && { logs }),
     ...(replayed && { replayed }),
     ...(truncated && { truncated }),
@@ -298,8 +298,8 @@ const PARTS: Readonly<Record<string, MessageParts>> = {
   'that something was deleted': { notice: { ...over, why: 'deleted' }, type: 'DELETED' },
   'that something is no longer watched': { notice: { ...over, why: 'unwatched' } },
   'that something went quiet': { notice: { ...over, why: 'quiet' } },
-  'how many were held back, with a severity and labels of the rule': {
-    heldBack: { count: 14, since: FROM },
+  'how many were suppressed, with a severity and labels of the rule': {
+    suppressed: { count: 14, since: FROM },
     severity: 'error',
     labels: { team: 'pay', constructor: 'x', [HOSTILE]: HOSTILE },
   },

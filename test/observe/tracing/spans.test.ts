@@ -53,7 +53,7 @@ test('the header that crosses the queue and goes to peers is that of W3C Trace C
 test('a traced message has all that a sink reads of the message', () => {
   const over = { kind: 'resolved', since: 'a', at: 'b', why: 'ended' } as const
   const marks = { replayed: true, truncated: true, severity: 'error', labels: { team: 'pay' } } as const
-  const parts = { notice: over, heldBack: { count: 2, since: 'a' }, logs: { previous: false, text: 'x' } }
+  const parts = { notice: over, suppressed: { count: 2, since: 'a' }, logs: { previous: false, text: 'x' } }
   const message = { ...messageOf({ ...marks, ...parts }), order: 'group' }
   using attempt = tracer.attempt('hook', 'hook/3', [deliveryOf('web')])
   const traced = attempt?.traced(0, message)

@@ -173,13 +173,13 @@ export function openReloads(first: Record<string, Written>) {
 }
 
 /** `web`, `web +2`, `digest of 3`, `web resolved`. */
-export function inShort({ sink, event, notice, heldBack }: Delivery): string {
+export function inShort({ sink, event, notice, suppressed }: Delivery): string {
   const to = sink === 's' ? '' : `${sink}: `
   const what =
     notice?.kind === 'digest'
       ? `digest of ${notice.count}`
       : event.name + (notice?.kind === 'resolved' ? ` ${notice.why}` : '')
-  return to + what + (heldBack ? ` +${heldBack.count}` : '')
+  return to + what + (suppressed ? ` +${suppressed.count}` : '')
 }
 
 /** The law of the ledger. */

@@ -11,7 +11,7 @@ test('the newest event is sent after a quiet time, with the number of those that
   expect(bed.until(49)).toEqual([])
   expect(bed.until(50)).toEqual(['50 web +2'])
   expect(JSON.parse(String(bed.deliveries[0]?.objectJson))).toMatchObject({ at: 20 })
-  expect(bed.deliveries[0]?.heldBack).toEqual({ count: 2, since: '2026-11-21T10:00:00.000Z' })
+  expect(bed.deliveries[0]?.suppressed).toEqual({ count: 2, since: '2026-11-21T10:00:00.000Z' })
   expect(bed.counts()).toEqual({ matched: 3, sent: 1, debounce: 2 })
   expect(bed.memory.size).toBe(0)
 })

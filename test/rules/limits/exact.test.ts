@@ -28,8 +28,8 @@ interface Told {
 }
 
 /** What is told of an event, and what of it does not depend on when it was decided. */
-function toldOf({ event, sink, rule, notice, heldBack }: Delivery): Told {
-  return { id: `${event.id} ${sink} ${rule}`, what: JSON.stringify({ notice, heldBack, time: event.time }) }
+function toldOf({ event, sink, rule, notice, suppressed }: Delivery): Told {
+  return { id: `${event.id} ${sink} ${rule}`, what: JSON.stringify({ notice, suppressed, time: event.time }) }
 }
 
 interface Step {

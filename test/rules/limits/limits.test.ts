@@ -3,7 +3,7 @@ import type { LimitOutcome } from '../../../src/model/limit.ts'
 import { createLimits, limitsOf } from '../../../src/rules/limits/limits.ts'
 import { eventOf, inShort, limitedOf, limitsIn, openBed, START_MS } from './bed.ts'
 
-test('throttle sends at most burst in any window, and the next one says how many were held back', () => {
+test('throttle sends at most burst in any window, and the next one says how many were suppressed', () => {
   const bed = openBed({ throttle: { every: '10m', burst: 2 } })
   const told = bed.run(
     { at: 0 },
@@ -16,7 +16,7 @@ test('throttle sends at most burst in any window, and the next one says how many
     { at: 900 },
   )
   expect(told).toEqual(['0 web', '300 web', '600 web +2', '900 web +2'])
-  expect(bed.deliveries[2]?.heldBack).toEqual({ count: 2, since: '2026-11-21T10:06:40.000Z' })
+  expect(bed.deliveries[2]?.suppressed).toEqual({ count: 2, since: '2026-11-21T10:06:40.000Z' })
   expect(bed.counts()).toEqual({ matched: 8, sent: 4, throttle: 4 })
 })
 
@@ -49,7 +49,7 @@ test('after sends the event that makes up the number, and counts anew', () => {
   expect(bed.counts()).toEqual({ matched: 7, sent: 2, after: 5 })
 })
 
-test('throttle behind after says all that was held back', () => {
+test('throttle behind after says all that was suppressed', () => {
   const bed = openBed({ after: { count: 2, within: '1h' }, throttle: { every: '1m' } })
   const told = bed.run(...[0, 1, 2, 3, 70, 71].map((at) => ({ at })))
   expect(told).toEqual(['1 web +1', '71 web +3'])
@@ -349,13 +349,13 @@ test('a throttle of another group key than that of the incidents goes on after t
   expect(bed.until(9000)).toEqual(['0 web', '900 web quiet'])
 })
 
-test('what limits held back is not told to be over', () => {
+test('what limits suppressed is not told to be over', () => {
   const bed = openBed({ after: { count: 3, within: '1h' }, resolve: { after: '15m' } })
   bed.run({ at: 0, reason: 'BackOff' }, { at: 1, reason: 'BackOff' })
   expect(bed.until(9000)).toEqual([])
 })
 
-test('limits are asked in their order: what one holds back the next does not count', () => {
+test('limits are asked in their order: what one suppresses the next does not count', () => {
   const bed = openBed({ count: [2], after: { count: 2, within: '1h' } })
   expect(
     bed.run(
@@ -373,7 +373,7 @@ test('events of one call see what those before them did', () => {
     START_MS + 100_000,
   )
   expect(outcome.emitted).toEqual([true, false, true])
-  expect(outcome.deliveries.map(({ heldBack }) => heldBack?.count)).toEqual([undefined, 1])
+  expect(outcome.deliveries.map(({ suppressed }) => suppressed?.count)).toEqual([undefined, 1])
   expect(outcome.writes.shared.size).toBe(1)
 })
 
@@ -436,7 +436,7 @@ test('mute asks when it happened, not when it is decided', () => {
   expect(limits.apply([limitedOf({ at: 0 })], nothing, START_MS + 1_800_000).emitted).toEqual([true])
 })
 
-test('a match that is held back puts off what would be over', () => {
+test('a match that is suppressed puts off what would be over', () => {
   const bed = openBed({ throttle: { every: '5m' }, resolve: { after: '15m' } })
   bed.run({ at: 0, reason: 'BackOff' }, { at: 200, reason: 'BackOff' })
   expect(bed.until(9000)).toEqual(['0 web', '1100 web quiet'])

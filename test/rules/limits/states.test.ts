@@ -285,7 +285,7 @@ test('an object deep as a well does not stop what waits', () => {
   expect(bed.deliveries).toHaveLength(1)
 })
 
-test('a throttle remembers for a day what it held back', () => {
+test('a throttle remembers for a day what it suppressed', () => {
   const DAY = 86_400
   const bed = openBed({ throttle: { every: '10m' } })
   bed.run({ at: 0 }, { at: 1 }, { at: DAY })

@@ -10,7 +10,18 @@ const OBJECT = {
 const subject = () => subjectOf({ object: OBJECT, kubeEvent: { reason: 'BackOff', count: 3 } })
 
 const PATHS = [
-  ...['name', 'time', 'cluster', 'synthesized', 'notice', 'manager', 'digest', 'resolved', 'heldBack', 'id'],
+  ...[
+    'name',
+    'time',
+    'cluster',
+    'synthesized',
+    'notice',
+    'manager',
+    'digest',
+    'resolved',
+    'suppressed',
+    'id',
+  ],
   ...['event.reason', 'event.count', 'event.regarding.name', 'event.regarding', 'owner.kind', 'owner'],
   ...['message.title', 'message.fields', 'about.name', 'labels.team', 'labels["app.kubernetes.io/name"]'],
   ...[

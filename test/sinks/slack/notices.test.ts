@@ -15,7 +15,7 @@ test('what is over is told in the thread of what began, and closes it', async ()
   await using fake = await startSlack({ perSecond: 1_000, burst: 1_000 })
   fake.channel('shop')
   await using sink = await openSlack(fake, { rate: 50 })
-  const messages = [told('one after others were held back'), told('back-offs that stopped')]
+  const messages = [told('one after others were suppressed'), told('back-offs that stopped')]
   expect(await deliverAll(sink, messages)).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }])
   const [root, ...others] = fake.messages.filter((it) => it.threadTs === undefined)
   expect(others).toEqual([])
@@ -37,7 +37,7 @@ test('the id of a message is in its metadata, and not in its text; an update has
   await using fake = await startSlack({ perSecond: 1_000, burst: 1_000 })
   fake.channel('shop')
   await using sink = await openSlack(fake, { rate: 50 })
-  const messages = [told('one after others were held back'), told('back-offs that stopped')]
+  const messages = [told('one after others were suppressed'), told('back-offs that stopped')]
   await deliverAll(sink, messages)
   const [root, reply] = fake.messages
   for (const it of [root, reply]) {
@@ -53,7 +53,7 @@ test('a message whose metadata Slack refuses is sent without it', async () => {
   fake.channel('shop')
   await using sink = await openSlack(fake, { rate: 50 })
   fake.fault({ method: 'chat.postMessage', error: 'metadata_must_be_sent_from_app' })
-  const outcomes = await deliverAll(sink, [told('one after others were held back')])
+  const outcomes = await deliverAll(sink, [told('one after others were suppressed')])
   expect(outcomes).toEqual([{ kind: 'delivered', note: 'fallback' }])
   expect(fake.messages[0]).not.toHaveProperty('metadata')
 })
@@ -63,7 +63,7 @@ test('the digests of a group share a thread of their own', async () => {
   fake.channel('shop')
   await using sink = await openSlack(fake, { rate: 50 })
   await deliverAll(sink, [
-    told('one after others were held back'),
+    told('one after others were suppressed'),
     told('a digest of back-offs', '8'),
     told('a digest of more than it lists', '9'),
     told('a digest of mixed things', '10'),

@@ -105,7 +105,10 @@ function WhyNot({ story, names }: { story: EventStory; names: readonly string[] 
   if (near.length === 0) return <>Its rules ({names.join(', ')}) are for objects of other kinds.</>
   return near.map(({ rule, verdict, conditions, result }) => {
     const failing = conditions.find((it) => !it.holds)
-    const other = result?.limit === undefined ? 'another rule sends it' : `${result.limit} holds it back`
+    const other =
+      result?.limit === undefined
+        ? 'another rule sends it'
+        : `${result.limit} ${result.outcome === 'waiting' ? 'delays' : 'suppresses'} it`
     return (
       <span class="reason" key={rule}>
         <b>{rule}</b>{' '}

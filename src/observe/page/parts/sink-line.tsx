@@ -80,10 +80,10 @@ function Why({ line }: { line: SinkLine }) {
       <p class="why">
         {silence ? (
           <>
-            <Link href={withQuery('/silences', { id: silence })}>Silence {silence}</Link> held it back.
+            <Link href={withQuery('/silences', { id: silence })}>Silence {silence}</Link> suppressed it.
           </>
         ) : (
-          <>The limit of the rule held it back; nothing was sent.</>
+          <>The limit of the rule suppressed it; nothing was sent.</>
         )}{' '}
         {detail && <Text of={detail} />}
       </p>
