@@ -53,8 +53,8 @@ export interface SinkStatus {
   healthy: boolean
   /** The configuration does not have it any more; what waited is still delivered. */
   removed?: true
-  /** Objects in quarantine: they fail while others pass, and are tried alone, with pauses. The name is that of the JSON. */
-  aside: number
+  /** Objects in quarantine: they fail while others pass; their deliveries are retried alone, with pauses. */
+  quarantined: number
   /** Lanes whose target (a channel, a topic) fails. */
   failingTargets: number
   /** Undefined before the first measurement. */

@@ -85,10 +85,15 @@ export const deliveryMetrics = {
   failingTargets: gauge('sink_failing_targets', 'Channels or topics of the sink that fail.', ['sink'], {
     read: { sink: ({ failingTargets }) => failingTargets },
   }),
-  aside: gauge('sink_objects_aside', 'Objects in quarantine: they fail while others succeed.', ['sink'], {
-    details: 'Their deliveries are retried alone',
-    read: { sink: ({ aside }) => aside },
-  }),
+  quarantined: gauge(
+    'sink_objects_quarantined',
+    'Objects in quarantine: they fail while others succeed.',
+    ['sink'],
+    {
+      details: 'Their deliveries are retried alone',
+      read: { sink: ({ quarantined }) => quarantined },
+    },
+  ),
   lastDelivery: gauge(
     'sink_last_delivery_timestamp_seconds',
     'Unix time when the sink last accepted a delivery of this process; 0 before the first.',

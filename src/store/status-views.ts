@@ -22,7 +22,7 @@ export interface SinkView {
 export function sinkView({ instances }: Pick<StatusReport, 'instances'>, sink: string): SinkView {
   const views = instances.flatMap((instance) => instance.sinks.filter((it) => it.sink === sink))
   const failing = views.find(({ healthy }) => !healthy)
-  const quarantined = views.reduce((sum, { aside }) => sum + aside, 0)
+  const quarantined = views.reduce((sum, it) => sum + it.quarantined, 0)
   const failingTargets = Math.max(0, ...views.map((it) => it.failingTargets ?? 0))
   return {
     health: healthOf(views, quarantined + failingTargets),

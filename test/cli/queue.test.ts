@@ -110,7 +110,7 @@ test('status shows for how long a watch has been behind once that is unusual, it
           {
             sink: 'chat',
             healthy: true,
-            aside: 0,
+            quarantined: 0,
             failingTargets: 0,
             warnings: ['buttons have not worked for 3 min'],
           },

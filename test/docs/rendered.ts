@@ -32,7 +32,9 @@ async function ownReports(configuration: DryConfiguration): Promise<string[]> {
   const sink = sinks.find(({ name }) => name !== notify.to)?.name ?? ''
   const state = {
     watches: [WATCH],
-    sinks: [{ sink, healthy: false, aside: 0, failingTargets: 0, lastError: 'the receiver answered 503' }],
+    sinks: [
+      { sink, healthy: false, quarantined: 0, failingTargets: 0, lastError: 'the receiver answered 503' },
+    ],
     config: { appliedMs: 0 },
     newDeadLetters: new Map(),
     isLedgerBalanced: true,

@@ -27,7 +27,7 @@ test.each(['watch', 'sink', 'rule'])(
     sampleVitals(metrics, {
       nowMs: 100,
       watches: names.map(({ name }) => ({ ...WATCH, title: name })),
-      sinks: names.map(({ name }) => ({ sink: name, healthy: true, aside: 0, failingTargets: 0 })),
+      sinks: names.map(({ name }) => ({ sink: name, healthy: true, quarantined: 0, failingTargets: 0 })),
       redisTrouble: undefined,
       redisFull: false,
       stopping: false,

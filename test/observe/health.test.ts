@@ -57,7 +57,7 @@ test.each<[string, Partial<Vitals>, boolean]>([
   ],
   ['a kind is not installed yet', { watches: [{ ...WATCH, phase: 'waiting-for-kind' }] }, true],
   ['another process works on a watch', { watches: [STANDBY] }, true],
-  ['a sink fails', { sinks: [{ sink: 's', healthy: false, aside: 0, failingTargets: 0 }] }, true],
+  ['a sink fails', { sinks: [{ sink: 's', healthy: false, quarantined: 0, failingTargets: 0 }] }, true],
   [
     'metadata is read for the first time',
     { metadata: [{ ...METADATA, ready: false, phase: 'listing' }] },
@@ -105,12 +105,14 @@ test.each<[Partial<Vitals>, string]>([
     '[-]watch pods failed: nobody listens at 10.0.0.1:6443',
   ],
   [
-    { sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0 }] },
+    { sinks: [{ sink: 'hook', healthy: false, quarantined: 0, failingTargets: 0 }] },
     '[+]sink hook ok, but the sink fails, and its deliveries wait',
   ],
   [
     {
-      sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0, lastError: 'network: ENOTFOUND' }],
+      sinks: [
+        { sink: 'hook', healthy: false, quarantined: 0, failingTargets: 0, lastError: 'network: ENOTFOUND' },
+      ],
     },
     '[+]sink hook ok, but the sink fails, and its deliveries wait: network; the log and "kubeherald status" have the answer',
   ],
@@ -141,9 +143,9 @@ const MARKER = 'customer-4711'
 test.each<Partial<Vitals>>([
   ...['rejected: HTTP 400: ', 'unreadable: ', ''].flatMap((reason) =>
     [
-      { healthy: false, aside: 0, failingTargets: 0 },
-      { healthy: true, aside: 2, failingTargets: 0 },
-      { healthy: true, aside: 0, failingTargets: 1 },
+      { healthy: false, quarantined: 0, failingTargets: 0 },
+      { healthy: true, quarantined: 2, failingTargets: 0 },
+      { healthy: true, quarantined: 0, failingTargets: 1 },
     ].map((state) => ({ sinks: [{ sink: 'hook', ...state, lastError: `${reason}${MARKER}` }] })),
   ),
   { watches: [{ ...WATCH, ready: false, phase: 'failing', lastError: `403 Forbidden: ${MARKER}` }] },

@@ -26,7 +26,7 @@ const WATCH: Vitals['watches'][number] = {
 const VITALS: Vitals = {
   nowMs: 100,
   watches: [WATCH],
-  sinks: [{ sink: 'hook', healthy: true, aside: 0, failingTargets: 0 }],
+  sinks: [{ sink: 'hook', healthy: true, quarantined: 0, failingTargets: 0 }],
   redisTrouble: undefined,
   redisFull: false,
   stopping: false,
@@ -161,7 +161,7 @@ test('how far a watch is behind is known by the process that works on it, in sec
 
 test('a sink that recovers is healthy again', async () => {
   await using it = await bed()
-  it.become({ sinks: [{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0 }] })
+  it.become({ sinks: [{ sink: 'hook', healthy: false, quarantined: 0, failingTargets: 0 }] })
   expect(await it.scrape()).toContain('kubeherald_sink_healthy{sink="hook"} 0')
   it.become({})
   expect(await it.scrape()).toContain('kubeherald_sink_healthy{sink="hook"} 1')

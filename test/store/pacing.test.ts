@@ -26,7 +26,7 @@ test('a sink that paces itself gets the rest when it said, in order, without a f
   expect(took).toEqual(numbered('a', 12))
   expect(comingsMs).toHaveLength(3)
   expect(comingsMs[1]! - comingsMs[0]!).toBeGreaterThanOrEqual(100)
-  expect(lanes.statuses()).toMatchObject([{ healthy: true, aside: 0, failingTargets: 0 }])
+  expect(lanes.statuses()).toMatchObject([{ healthy: true, quarantined: 0, failingTargets: 0 }])
   expect(lanes.statuses()[0]).not.toHaveProperty('lastError')
   expect((await it.ledger()).balanced).toBe(true)
 })

@@ -26,14 +26,14 @@ async function quarantine(
   lanes: ReturnType<Bed['work']>,
   objects: readonly string[],
 ): Promise<void> {
-  const before = lanes.statuses()[0]?.aside ?? 0
+  const before = lanes.statuses()[0]?.quarantined ?? 0
   for (let at = 0; at < objects.length; at += 5) {
     const some = objects.slice(at, at + 5)
     await it.put(LANE, ...some.flatMap((name) => [`passing-${name}`, name, `passing-too-${name}`]))
     lanes.wake([LANE])
   }
-  await waitFor(() => lanes.statuses()[0]?.aside === before + objects.length, {
-    what: () => `${objects.length} objects to be quarantined; ${lanes.statuses()[0]?.aside} are`,
+  await waitFor(() => lanes.statuses()[0]?.quarantined === before + objects.length, {
+    what: () => `${objects.length} objects to be quarantined; ${lanes.statuses()[0]?.quarantined} are`,
   })
 }
 

@@ -59,7 +59,7 @@ test('of 3,000 objects 300 fail: the others pass, and those arrive when they no 
   await waitFor(async () => (await quarantinedIn(it)) === 300, {
     ...{ timeoutMs: 20_000, what: 'all failing ones to be quarantined' },
   })
-  expect(lanes.statuses()).toMatchObject([{ aside: 300, healthy: true }])
+  expect(lanes.statuses()).toMatchObject([{ quarantined: 300, healthy: true }])
   mended = true
   await expectAll(it, sink.took, objects, 2)
   expect(sink.took).toHaveLength(6_000)

@@ -33,12 +33,12 @@ test('an object that fails while others pass is quarantined with all that follow
   await waitFor(() => sink.took.includes('good@2'), { what: 'the healthy object to go on' })
   const isEmpty = async () => (await it.redis.exists(it.keys.lane('hook/n0'), it.keys.lane('hook/1'))) === 0
   await waitFor(isEmpty, { what: 'empty lanes' })
-  expect(lanes.statuses()).toMatchObject([{ aside: 1, healthy: true }])
+  expect(lanes.statuses()).toMatchObject([{ quarantined: 1, healthy: true }])
   expect(await it.ledger()).toMatchObject({ balanced: true, verified: true, sinks: { hook: { pending: 6 } } })
   mended = true
   await it.drained('hook')
   expect(sink.took.filter((name) => name.startsWith('bad'))).toEqual(numbered('bad', 6))
-  await waitFor(() => lanes.statuses()[0]?.aside === 0, { what: 'the object to return' })
+  await waitFor(() => lanes.statuses()[0]?.quarantined === 0, { what: 'the object to return' })
   // Nothing is left of the chain.
   expect(await quarantineLanes(it)).toEqual([])
   expect((await it.redis.keys('*')).filter((key) => key.includes('!'))).toEqual([])

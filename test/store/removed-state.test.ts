@@ -18,7 +18,7 @@ const status = (key: string, news: Partial<WatchStatus> = {}): WatchStatus => ({
 
 const report = (watches: WatchStatus[], sinks: string[]): InstanceReport => ({
   ...{ id: 'other', role: 'all', version: '1', host: 'here', pid: 1, startedMs: 0, atMs: 0, watches },
-  sinks: sinks.map((sink) => ({ sink, healthy: true, aside: 0, failingTargets: 0 })),
+  sinks: sinks.map((sink) => ({ sink, healthy: true, quarantined: 0, failingTargets: 0 })),
 })
 
 /** A process whose configuration has nothing of what is stored; its clock is set by the test, and it counts its looks. */

@@ -114,7 +114,7 @@ test('what a slow call has delivered is not sent again by the next owner, also w
   const trickle = it.trickle(lanes)
   await it.put(HELD, ...numbered('slow', 600))
   lanes.wake([HELD])
-  await waitFor(() => lanes.statuses()[0]?.aside === 1, { what: 'the object to be quarantined' })
+  await waitFor(() => lanes.statuses()[0]?.quarantined === 1, { what: 'the object to be quarantined' })
   const closed = lanes.close(20_000)
   await trickle.stop()
   release.resolve()

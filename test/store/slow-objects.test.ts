@@ -76,7 +76,7 @@ test.each(ENDS)(
     await waitFor(async () => (await it.redis.exists(it.keys.lane(LANE))) === 0, {
       what: 'the lane to have nothing but what others wait behind',
     })
-    expect(lanes.statuses()).toMatchObject([{ aside: 1 }])
+    expect(lanes.statuses()).toMatchObject([{ quarantined: 1 }])
     // While others pass, few counts find nothing moving.
     await waitFor(async () => (await it.ledger()).verified, { what: 'a count of what waits' })
     expect(await it.ledger()).toMatchObject({ balanced: true })
@@ -150,7 +150,7 @@ test('behind a call that hangs, what its lane holds of the memory of its sink ke
   // All of it is read: nothing more waits in the lane itself.
   await it.put(LANE, ...numbered('slow', 90))
   lanes.wake([LANE])
-  await waitFor(() => lanes.statuses()[0]?.aside === 0, { what: 'a lane that is read' })
+  await waitFor(() => lanes.statuses()[0]?.quarantined === 0, { what: 'a lane that is read' })
   for (let i = 0; i < 3; i++) await it.put('hook/n1', ...numbered('healthy', 90).slice(i * 30, i * 30 + 30))
   lanes.wake(['hook/n1'])
   await waitFor(() => slow.countOf('healthy') === 90, {

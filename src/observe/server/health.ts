@@ -156,14 +156,20 @@ function metadataDetail(watch: WatchStatus): string | undefined {
   return `but rules that ask for it do not match: ${detail}`
 }
 
-function sinkDetail({ healthy, removed, aside, failingTargets, lastError }: SinkStatus): string | undefined {
+function sinkDetail({
+  healthy,
+  removed,
+  quarantined,
+  failingTargets,
+  lastError,
+}: SinkStatus): string | undefined {
   const why = lastError === undefined ? '' : `: ${sinkError(lastError)}`
   if (!healthy) return `but the sink fails, and its deliveries wait${why}`
   if (failingTargets > 0)
     return `but ${failingTargets} of its targets ${failingTargets === 1 ? 'fails' : 'fail'}, and what goes there waits${why}`
-  if (aside === 0)
+  if (quarantined === 0)
     return removed ? 'removed from the configuration; what waited for it is still delivered' : undefined
-  return `but ${aside} ${aside === 1 ? 'object fails' : 'objects fail'} while others pass${why}`
+  return `but ${quarantined} ${quarantined === 1 ? 'object fails' : 'objects fail'} while others pass${why}`
 }
 
 const SHOWN_REASONS: ReadonlySet<string> = new Set([...REASONS, 'unreadable'])

@@ -229,7 +229,7 @@ export class SinkState {
       sink: this.name,
       healthy: this.#isHealthy,
       ...(this.removed && { removed: true }),
-      aside: quarantined,
+      quarantined,
       failingTargets: this.failingLanes.count(),
       ...(this.#lastDeliveredMs !== undefined && { lastDeliveredMs: this.#lastDeliveredMs }),
       ...(this.lastError !== undefined && { lastError: this.lastError }),

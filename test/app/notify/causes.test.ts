@@ -20,7 +20,7 @@ const WATCH: WatchStatus = {
 const sink = (name: string, more: Partial<SinkStatus> = {}): SinkStatus => ({
   sink: name,
   healthy: true,
-  aside: 0,
+  quarantined: 0,
   failingTargets: 0,
   ...more,
 })

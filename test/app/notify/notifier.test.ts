@@ -93,7 +93,7 @@ const WATCH: WatchStatus = {
 const sink = (name: string, healthy = true): SinkStatus => ({
   sink: name,
   healthy,
-  aside: 0,
+  quarantined: 0,
   failingTargets: 0,
 })
 

@@ -12,7 +12,7 @@ const messageOf = (report: OwnReport) =>
     0,
   )
 const hook = {
-  ...{ sink: 'hook', healthy: false, aside: 0, failingTargets: 0 },
+  ...{ sink: 'hook', healthy: false, quarantined: 0, failingTargets: 0 },
   lastError: 'the receiver answered 503',
 }
 const STATE = {

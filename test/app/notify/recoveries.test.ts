@@ -15,7 +15,7 @@ const PODS: WatchStatus = {
 }
 const FAILING: WatchStatus = { ...PODS, title: 'jobs', phase: 'failing' }
 const STANDBY: WatchStatus = { ...PODS, phase: 'standby' }
-const hook = (healthy: boolean) => ({ sink: 'hook', healthy, aside: 0, failingTargets: 0 })
+const hook = (healthy: boolean) => ({ sink: 'hook', healthy, quarantined: 0, failingTargets: 0 })
 const WELL: OwnState = {
   watches: [PODS],
   sinks: [hook(true)],

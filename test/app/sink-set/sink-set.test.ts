@@ -150,7 +150,7 @@ function sinkWithHealth(health: () => Promise<Health>): Sink {
 
 test('what a sink says of itself is in its status until a delivery says more', async () => {
   const bad: Health = { ok: false, reason: 'auth', detail: 'the token is not valid' }
-  const status = { sink: 'out', healthy: true, aside: 0, failingTargets: 0 }
+  const status = { sink: 'out', healthy: true, quarantined: 0, failingTargets: 0 }
   const sinks = new Map([['out', sinkWithHealth(async () => bad)]])
   const health = watchSinkHealth(sinks, { log: silentLog, clock: { now: () => 1_000 }, statuses: () => [] })
   await waitFor(() => health.merge([status])[0]?.healthy === false, { what: 'the answer' })
@@ -160,7 +160,7 @@ test('what a sink says of itself is in its status until a delivery says more', a
 })
 
 test('what a sink warns of is in its status although it delivers; one that cannot be asked warns of nothing', () => {
-  const status = { sink: 'out', healthy: true, aside: 0, failingTargets: 0 }
+  const status = { sink: 'out', healthy: true, quarantined: 0, failingTargets: 0 }
   const told = (warnings: () => readonly string[]) => {
     const sink = { ...sinkWithHealth(async () => ({ ok: true })), warnings }
     const parts = { log: silentLog, clock: { now: () => 1_000 }, statuses: () => [] }

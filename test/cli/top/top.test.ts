@@ -45,8 +45,15 @@ async function openState() {
     ...{ id: 'one', role: 'all', version: '1', host: 'h', pid: 7, startedMs: 0, atMs: Date.now() },
     watches: [{ ...watch, resourceVersion: '5', lastContactMs: Date.now(), aliveUntilMs: 0, ready: true }],
     sinks: [
-      { sink: 'bus', healthy: true, aside: 0, failingTargets: 0 },
-      { sink: 'oncall', healthy: false, aside: 0, failingTargets: 0, lastError: HOSTILE, lastErrorMs: 1 },
+      { sink: 'bus', healthy: true, quarantined: 0, failingTargets: 0 },
+      {
+        sink: 'oncall',
+        healthy: false,
+        quarantined: 0,
+        failingTargets: 0,
+        lastError: HOSTILE,
+        lastErrorMs: 1,
+      },
     ],
   })
   desk.write('kubeherald.yaml', configuration(`cluster: here\nredis: { url: "${server.url}" }`))
