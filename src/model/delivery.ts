@@ -70,7 +70,7 @@ export interface Resolved {
   at: string
   /** It held no longer; the object was deleted, or is no longer watched; nothing came for the rule's `resolve` time. */
   why: 'ended' | 'deleted' | 'unwatched' | 'quiet'
-  /** What had begun, as the summary's title: `Node worker-3 is not ready`. Missing from states of older versions. */
+  /** What had begun, as the summary's title: `Node worker-3 is not ready`. Absent if the rule got `resolve` after the incident was emitted. */
   title?: string
 }
 

@@ -83,7 +83,16 @@ test('incidents are listed, and acknowledged by id or by rule and object', async
   await using it = await open()
   const header = { ...headerFor('web', '1', 'ADDED', 'u'), kind: 'Pod', namespace: 'shop' }
   const last = { header, object: '{}', sinks: ['hook'] }
-  const state = { v: 1, limit: 'quiet', rule: 'all', waiting: 0, sinceMs: 5, lastMs: 6, last, sent: 2 }
+  const state = {
+    v: 1,
+    limit: 'resolve-after',
+    rule: 'all',
+    waiting: 0,
+    sinceMs: 5,
+    lastMs: 6,
+    last,
+    sent: 2,
+  }
   const dueMs = Date.now() + 60_000
   const value = encodeState({ text: JSON.stringify(state), expiresAfterMs: 60_000, dueMs }, Date.now())
   await it.redis.set(it.keys.limit('all:x'), value)

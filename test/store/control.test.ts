@@ -203,7 +203,7 @@ async function startStates() {
   const it = await startStoreBed()
   const { reader: redis, keys } = it
   const own = async (source: string, key: string, sinceMs: number, more: object = {}) => {
-    const state = { v: 1, limit: 'follow', rule: 'r', waiting: 0, sinceMs, atMs: sinceMs, ...more }
+    const state = { v: 1, limit: 'for-resolve', rule: 'r', waiting: 0, sinceMs, atMs: sinceMs, ...more }
     const value = encodeState({ text: JSON.stringify(state), expiresAfterMs: DAY_MS }, START_MS)
     await redis.hset(keys.sources, source, '{}')
     await redis.hset(keys.ownLimits(source), key, value)
@@ -242,7 +242,7 @@ function afterFirst(redis: object, commands: readonly string[], what: () => Prom
 test('a list has each open incident, although other states end between two pages of it; it changes nothing', async () => {
   await using it = await startStates()
   const { reader: redis, keys } = it
-  const waiting = { pending: { told: { header: {}, object: '{}', sinks: ['s'] }, places: {} } }
+  const waiting = { pending: { emission: { header: {}, object: '{}', sinks: ['s'] }, places: {} } }
   const few = Array.from({ length: 20 }, (_, i) => i)
   for (const i of few) {
     await it.own('s1', `p${i}:r`, START_MS - 1_000 + i, waiting)
@@ -250,7 +250,7 @@ test('a list has each open incident, although other states end between two pages
   }
   for (let i = 0; i < 200; i++) {
     await it.own('s1', `o${i}:r`, START_MS + i)
-    await it.shared(`r:i${i}`, START_MS + 1_000 + i, 'quiet')
+    await it.shared(`r:i${i}`, START_MS + 1_000 + i, 'resolve-after')
   }
   const by = { by: 'alice', atMs: START_MS }
   for (let i = 0; i < 200; i++) await acknowledgeIncident(redis, keys, { rule: 'r', key: `o${i}:r` }, by)
@@ -276,7 +276,7 @@ test('an acknowledgement is deleted when no source has the state of its incident
     expect(await acknowledgeIncident(redis, keys, { rule: 'r', key: `${name}:r` }, by)).toBe(true)
   }
   // It may begin again before its end was sent.
-  await it.own('s1', 'over:r', START_MS, { over: { told: {}, atMs: START_MS, why: 'ended' } })
+  await it.own('s1', 'over:r', START_MS, { over: { emission: {}, atMs: START_MS, why: 'ended' } })
   await it.own('s1', 'again:r', START_MS + 1)
   await redis.hdel(keys.ownLimits('s1'), 'ended:r')
   await redis.hset(keys.ownLimits('s1'), 'damaged:r', 'another format')

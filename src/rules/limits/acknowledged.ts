@@ -33,7 +33,7 @@ export function escalatedAcknowledgement(
   for (const rule of sameConditions) {
     if (rule === name) continue
     const other = `${uid}:${rule}`
-    const state = tx.read('own', other, 'follow')
+    const state = tx.read('own', other, 'for-resolve')
     if (!state || state.pending || state.over) continue
     const stored = readAcknowledgement(tx.acknowledged(other))
     if (stored?.sinceMs === state.sinceMs) return stored

@@ -9,7 +9,7 @@ import { applyLimitChain } from './limit-chain.ts'
 import { DAY_MS, KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import { isSampled, type RulePlan } from './rule-plan.ts'
 import { quietUntil, silenceOf, storedWithoutSilenced, timerMs } from './silenced.ts'
-import type { ForResolveState, StoredEmission } from './states.ts'
+import type { ForResolveState } from './states.ts'
 
 /** The state of an object that matches is kept for this time without an event of it. */
 const KEEP_OPEN_MS = 90 * DAY_MS
@@ -84,12 +84,12 @@ function begin(
   const emission = emissionOf(event, match.sinks)
   const state: ForResolveState = {
     v: 1,
-    limit: 'follow',
+    limit: 'for-resolve',
     rule: plan.name,
     waiting: 1,
     sinceMs: atMs,
     atMs,
-    pending: { told: toStored(emission), places: stateKeysOf(plan, event, match) },
+    pending: { emission: toStored(emission), places: stateKeysOf(plan, event, match) },
   }
   tx.counters.count(plan.name, 'waiting')
   if (dueOf(tx, plan, state) <= atMs) return open(tx, plan, key, state, atMs, emission)
@@ -108,11 +108,11 @@ function update(
   atMs: number,
 ): void {
   const { over, pending, ...rest } = state
-  const sinks = pending ? storedIn(pending).sinks : []
+  const sinks = pending?.emission.sinks ?? []
   if (pending && sinks.every((sink) => match.sinks.includes(sink))) {
-    const told = toStored(emissionOf(event, match.entered ? match.sinks : sinks))
+    const newest = toStored(emissionOf(event, match.entered ? match.sinks : sinks))
     const places = match.entered ? stateKeysOf(plan, event, match) : pending.places
-    keep(tx, plan, key, { ...rest, atMs, pending: { told, places } })
+    keep(tx, plan, key, { ...rest, atMs, pending: { emission: newest, places } })
   } else if (over || atMs - state.atMs > DAY_MS) {
     keep(tx, plan, key, { ...rest, atMs, ...(pending && { pending }) })
   }
@@ -132,7 +132,7 @@ function end(
   if (state.over && (event.deselected || event.type !== 'DELETED')) return
   const why = event.deselected ? 'unwatched' : event.type === 'DELETED' ? 'deleted' : 'ended'
   const emission = emissionOf(event, state.open.sinks)
-  keep(tx, plan, key, { ...state, over: { told: toStored(emission), atMs, why } })
+  keep(tx, plan, key, { ...state, over: { emission: toStored(emission), atMs, why } })
   emitIfResolved(tx, plan, key, atMs, emission)
 }
 
@@ -157,13 +157,13 @@ function emitIfResolved(
   tx.counters.count(plan?.name ?? rule, 'notices')
   const { title, order } = open
   const notice = { kind: 'resolved', since, at, why: over.why, ...(title && { title }) } as const
-  tx.emit(rule, live ?? fromStored(over.told), { notice, order })
+  tx.emit(rule, live ?? fromStored(over.emission), { notice, order })
   return undefined
 }
 
 /** Times after now come from a clock that was set back: they must not delay a notification. */
 function readState(tx: LimitTransaction, key: string): ForResolveState | undefined {
-  const state = tx.read('own', key, 'follow')
+  const state = tx.read('own', key, 'for-resolve')
   return state && { ...state, sinceMs: Math.min(state.sinceMs, tx.nowMs) }
 }
 
@@ -184,7 +184,7 @@ function open(
   }
   tx.counters.count(plan.name, 'waiting', -1)
   const { places } = pending
-  const stored = storedIn(pending)
+  const stored = pending.emission
   const sinks = storedWithoutSilenced(tx, plan.name, stored, atMs)
   if (sinks.length === 0) {
     keep(tx, plan, key, { ...rest, waiting: 0 })
@@ -219,11 +219,6 @@ function open(
   return isEmitted
 }
 
-/** The key of the event is that of the stored format. */
-function storedIn({ told: event }: NonNullable<ForResolveState['pending']>): StoredEmission {
-  return event
-}
-
 function suppressPending(
   tx: LimitTransaction,
   key: string,
@@ -231,7 +226,7 @@ function suppressPending(
   limit: LimitName | Silence,
 ): void {
   tx.counters.count(rule, 'waiting', -1)
-  const stored = pending && storedIn(pending)
+  const stored = pending?.emission
   if (stored) tx.suppress(rule, limit, { event: stored.header, sinks: stored.sinks })
   tx.forget('own', key)
 }
@@ -243,7 +238,7 @@ function dueOf(
   { sinceMs, pending }: ForResolveState,
 ): number {
   const lastedMs = sinceMs + (plan.forMs ?? 0)
-  if (pending) return quietUntil(tx, plan, storedIn(pending), lastedMs)
+  if (pending) return quietUntil(tx, plan, pending.emission, lastedMs)
   return plan.muted?.endsAt(lastedMs) ?? lastedMs
 }
 
@@ -257,7 +252,7 @@ function pendingLimit(
   if (forMs !== undefined && atMs < sinceMs + forMs) return 'for'
   const lastedMs = sinceMs + (forMs ?? 0)
   // A silence that has ended delayed it until now.
-  const stored = pending && storedIn(pending)
+  const stored = pending?.emission
   const silence = stored && (silenceOf(tx, name, stored, atMs) ?? silenceOf(tx, name, stored, lastedMs))
   if (silence) return silence
   if (muted) return 'mute'

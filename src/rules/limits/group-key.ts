@@ -103,7 +103,7 @@ export function stateKeysOf(rule: RulePlan, event: ClusterEvent, match: LimitedM
     const order = stateKey(rule, 'group', group.by, event).key
     keys.group = { ...stateKey(rule, 'group', group.by, event, sinks), rest, order }
   }
-  if (resolveAfter) keys.quiet = stateKey(rule, 'quiet', resolveAfter.per, event).key
+  if (resolveAfter) keys.resolveAfter = stateKey(rule, 'resolve-after', resolveAfter.per, event).key
   keysOfMatches.set(match, keys)
   return keys
 }

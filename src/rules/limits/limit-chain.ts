@@ -23,7 +23,9 @@ export function applyLimitChain(
   const { name, after, throttle, group, resolveAfter } = plan
   let emission = event
   const acknowledged =
-    resolveAfter && keys.quiet !== undefined && acknowledgedAt(tx, keys.quiet, resolveAfter, atMs)
+    resolveAfter &&
+    keys.resolveAfter !== undefined &&
+    acknowledgedAt(tx, keys.resolveAfter, resolveAfter, atMs)
   if (acknowledged) return suppress(tx, name, 'acknowledged', emission, acknowledged)
   if (after && keys.after !== undefined && tx.hasCapacity(name, keys.after)) {
     const completing = applyAfter(tx, { ...plan, after }, keys.after, emission, atMs)
@@ -39,10 +41,10 @@ export function applyLimitChain(
     group && keys.group
       ? addToGroup(tx, { ...plan, group }, groupWithCapacity(tx, name, keys.group), emission, atMs)
       : emitNow(tx, name, emission, atMs)
-  if (resolveAfter && keys.quiet !== undefined && tx.hasCapacity(name, keys.quiet)) {
+  if (resolveAfter && keys.resolveAfter !== undefined && tx.hasCapacity(name, keys.resolveAfter)) {
     const order = orderOf(result, resolveAfter, group)
     const throttleKey = throttlesIncident(plan, emission) ? keys.throttle : undefined
-    openResolveAfter(tx, { ...plan, resolveAfter }, keys.quiet, { emission, atMs, order, throttleKey })
+    openResolveAfter(tx, { ...plan, resolveAfter }, keys.resolveAfter, { emission, atMs, order, throttleKey })
   }
   return result
 }
@@ -54,7 +56,7 @@ function acknowledgedAt(
   { afterMs }: ResolveAfterPlan,
   atMs: number,
 ): { detail: string; untilMs: number } | undefined {
-  const state = tx.read('shared', key, 'quiet')
+  const state = tx.read('shared', key, 'resolve-after')
   const untilMs = (state?.lastMs ?? 0) + afterMs
   return state?.ack && untilMs > atMs ? { detail: acknowledgedBy(state.ack), untilMs } : undefined
 }
@@ -83,7 +85,7 @@ function throttlesIncident(
   if (!throttle || !resolveAfter) return false
   const isEvent = content.event.event !== undefined
   const per = throttle.per ?? defaultGroupKey('throttle', isEvent)
-  const incident = resolveAfter.per ?? defaultGroupKey('quiet', isEvent)
+  const incident = resolveAfter.per ?? defaultGroupKey('resolve-after', isEvent)
   return String(per.toSorted()) === String(incident.toSorted())
 }
 
@@ -144,15 +146,16 @@ function applyThrottle(
   const { everyMs, burst } = throttle
   const state = tx.read('shared', key, 'throttle')
   const sent = (state?.sentMs ?? []).map((ms) => Math.min(ms, tx.nowMs)).filter((ms) => ms + everyMs > atMs)
-  const before = state?.held && state.held.lastMs + REPORT_MS > atMs ? state.held : undefined
+  const before =
+    state?.suppressed && state.suppressed.lastMs + REPORT_MS > atMs ? state.suppressed : undefined
   const passes = sent.length < burst
   const sentMs = passes ? [...sent, atMs].sort((a, b) => a - b) : sent
-  const held = passes ? undefined : withSuppressed(before, emission, atMs)
-  const useful = Math.max(...sentMs.map((ms) => ms + everyMs), held ? held.lastMs + REPORT_MS : 0)
+  const suppressed = passes ? undefined : withSuppressed(before, emission, atMs)
+  const useful = Math.max(...sentMs.map((ms) => ms + everyMs), suppressed ? suppressed.lastMs + REPORT_MS : 0)
   tx.write(
     'shared',
     key,
-    { v: 1, limit: 'throttle', rule: name, waiting: 0, sentMs, ...(held && { held }) },
+    { v: 1, limit: 'throttle', rule: name, waiting: 0, sentMs, ...(suppressed && { suppressed }) },
     useful - tx.nowMs + LATE_MS,
   )
   if (!passes) return { untilMs: (sentMs[sentMs.length - burst] ?? atMs) + everyMs }
@@ -162,10 +165,10 @@ function applyThrottle(
 
 /** Adds a suppressed event, with those that `after` suppressed before it. */
 function withSuppressed(
-  before: ThrottleState['held'],
+  before: ThrottleState['suppressed'],
   { suppressed }: Emission,
   atMs: number,
-): NonNullable<ThrottleState['held']> {
+): NonNullable<ThrottleState['suppressed']> {
   return {
     count: (before?.count ?? 0) + 1 + (suppressed?.count ?? 0),
     sinceMs: Math.min(before?.sinceMs ?? atMs, suppressed?.sinceMs ?? atMs),
@@ -209,7 +212,7 @@ function openResolveAfter(
   const last = state?.last ?? toStored({ ...emission, suppressed: undefined })
   keepResolveAfter(tx, key, resolveAfter, {
     v: 1,
-    limit: 'quiet',
+    limit: 'resolve-after',
     rule: name,
     waiting: 0,
     sinceMs: state?.sinceMs ?? atMs,
@@ -243,7 +246,7 @@ function resolveIfDue(
   toMs: number,
   plan: ResolveAfterPlan | undefined,
 ): ResolveAfterState | undefined {
-  const before = tx.read('shared', key, 'quiet')
+  const before = tx.read('shared', key, 'resolve-after')
   if (!before) return undefined
   const state = { ...before, lastMs: Math.min(before.lastMs, tx.nowMs) }
   const atMs = plan ? state.lastMs + plan.afterMs : tx.nowMs

@@ -77,9 +77,10 @@ function keysOf(plans: Plans, events: readonly Limited[]): LimitKeys {
       const keys = stateKeysOf(plan, event, match)
       // An event with `debounce` goes through the further limits later.
       const first = keys.debounce === undefined && isMatch ? [keys.after, keys.throttle, keys.group?.key] : []
-      const quiet = isMatch ? keys.quiet : undefined
+      const resolveAfter = isMatch ? keys.resolveAfter : undefined
       const former = formerDebounceKeyOf(plan, event)
-      for (const key of [keys.debounce, former, ...first, quiet]) if (key !== undefined) shared.add(key)
+      for (const key of [keys.debounce, former, ...first, resolveAfter])
+        if (key !== undefined) shared.add(key)
     }
   return { shared: [...shared], own: [...own] }
 }
@@ -115,10 +116,10 @@ function applyRule(
   const { rule: name } = match
   tx.counters.count(name, 'matched')
   if (!plan) return emitUnlimited(tx, match, event, atMs)
-  const { debounce: debounceKey, quiet } = stateKeysOf(plan, event, match)
+  const { debounce: debounceKey, resolveAfter: incident } = stateKeysOf(plan, event, match)
   const { muted, sample, count, resolveAfter } = plan
-  if (resolveAfter && quiet !== undefined)
-    renewResolveAfter(tx, resolveAfter, quiet, emissionOf(event, match.sinks), atMs)
+  if (resolveAfter && incident !== undefined)
+    renewResolveAfter(tx, resolveAfter, incident, emissionOf(event, match.sinks), atMs)
   const waitsAt =
     plan.debounce && debounceKey !== undefined && tx.hasCapacity(name, debounceKey) ? debounceKey : undefined
   if (waitsAt === undefined && muted?.at(atMs)) {
@@ -210,8 +211,8 @@ function timerOf(tx: LimitTransaction, plans: Plans, scope: Scope, key: string):
 }
 
 function dueMsOf(tx: LimitTransaction, state: State, plan: RulePlan | undefined): number {
-  if (state.limit === 'follow') return forResolveDueMs(tx, plan, state)
-  if (state.limit === 'quiet') return state.lastMs + (plan?.resolveAfter?.afterMs ?? 0)
+  if (state.limit === 'for-resolve') return forResolveDueMs(tx, plan, state)
+  if (state.limit === 'resolve-after') return state.lastMs + (plan?.resolveAfter?.afterMs ?? 0)
   if (state.limit === 'debounce') return debounceDueMs(tx, plan, state)
   return state.limit === 'group' ? state.dueMs : 0
 }
@@ -226,8 +227,8 @@ function byDueTime(a: Timer, b: Timer): number {
 function expireState(tx: LimitTransaction, { scope, key, limit }: Timer, plans: Plans): void {
   const state = tx.readAny(scope, key)
   const plan = state && plans.get(state.rule)
-  if (limit === 'follow') expireForResolve(tx, plan, key)
+  if (limit === 'for-resolve') expireForResolve(tx, plan, key)
   if (limit === 'debounce') flushDebounced(tx, plan, key, tx.nowMs)
   if (limit === 'group') flushIfDue(tx, key, tx.nowMs, plan?.group)
-  if (limit === 'quiet') expireResolveAfter(tx, key, plan?.resolveAfter)
+  if (limit === 'resolve-after') expireResolveAfter(tx, key, plan?.resolveAfter)
 }

@@ -16,7 +16,7 @@ export type LimitedRule = RuleLimits & {
 }
 
 /** Limits with a group key, by the names of their states. */
-export type KeyedLimit = 'debounce' | 'after' | 'throttle' | 'group' | 'quiet'
+export type KeyedLimit = 'debounce' | 'after' | 'throttle' | 'group' | 'resolve-after'
 
 /** The limits of a rule, with their defaults. Times in milliseconds. */
 export interface RulePlan {
@@ -95,7 +95,7 @@ export function planOf(rule: LimitedRule): RulePlan {
       resolveAfter: { afterMs: resolveAfter.after, per: resolveAfter.per ?? group?.by },
     }),
     defaultGroupKey(limit, isEvent) {
-      const isGroup = limit === 'group' || (limit === 'quiet' && group !== undefined)
+      const isGroup = limit === 'group' || (limit === 'resolve-after' && group !== undefined)
       return isGroup ? ['namespace', isEvent ? 'reason' : 'kind'] : ['regarding']
     },
   }

@@ -4,8 +4,7 @@ import type { EventHeader } from '../../model/event.ts'
 
 /**
  * The fields of every stored state. They never change, so that the waiting events of another version's state can be counted. `limit`
- * determines the other fields. Names of stored fields keep their first spelling: "follow" is `for` and `resolve: true`, "quiet" is
- * `resolve: {after}`. Times are Unix time in milliseconds.
+ * determines the other fields. Times are Unix time in milliseconds.
  */
 interface StateHead {
   v: 1
@@ -15,7 +14,14 @@ interface StateHead {
   waiting: number
 }
 
-export type LimitKind = 'follow' | 'quiet' | 'count' | 'debounce' | 'after' | 'throttle' | 'group'
+export type LimitKind =
+  | 'for-resolve'
+  | 'resolve-after'
+  | 'count'
+  | 'debounce'
+  | 'after'
+  | 'throttle'
+  | 'group'
 
 /** The number of events suppressed before an emitted one, and the time of the first. */
 export interface SuppressedBefore {
@@ -28,7 +34,7 @@ export interface StoredEmission {
   header: EventHeader
   /** JSON; large objects are shortened. */
   object: string
-  /** The object was shortened. Missing from states of older versions. */
+  /** The object was shortened. */
   truncated?: true
   sinks: readonly string[]
   suppressed?: SuppressedBefore
@@ -43,7 +49,7 @@ export interface StateKeys {
   after?: string
   throttle?: string
   group?: GroupStateKey
-  quiet?: string
+  resolveAfter?: string
 }
 
 export interface GroupStateKey {
@@ -57,22 +63,22 @@ export interface GroupStateKey {
 
 /** `for` and `resolve: true`: the state of one object, while it matches. */
 export interface ForResolveState extends StateHead {
-  limit: 'follow'
+  limit: 'for-resolve'
   /** When the object started to match. */
   sinceMs: number
   /** Time of the last write. */
   atMs: number
   /** Not emitted yet: waits until `for` has passed and `mute` ends. */
-  pending?: { told: StoredEmission; places: StateKeys }
+  pending?: { emission: StoredEmission; places: StateKeys }
   /** Emitted to these sinks, with this title; until `fromMs` it waits in the group with this key. Absent if a limit suppressed it. */
   open?: { sinks: readonly string[]; fromMs: number; group?: string; order?: string; title?: string }
   /** It ended; the resolve notification is emitted at `open.fromMs`. */
-  over?: { told: StoredEmission; atMs: number; why: Exclude<Resolved['why'], 'quiet'> }
+  over?: { emission: StoredEmission; atMs: number; why: Exclude<Resolved['why'], 'quiet'> }
 }
 
 /** `resolve: {after}`: an open incident. */
 export interface ResolveAfterState extends StateHead {
-  limit: 'quiet'
+  limit: 'resolve-after'
   sinceMs: number
   lastMs: number
   /** The last event, for all sinks that got a notification. */
@@ -113,7 +119,7 @@ export interface AfterState extends StateHead {
 export interface ThrottleState extends StateHead {
   limit: 'throttle'
   sentMs: readonly number[]
-  held?: SuppressedBefore & { lastMs: number }
+  suppressed?: SuppressedBefore & { lastMs: number }
 }
 
 /** `group`: waiting events; without a batch the interval since the last digest runs. */
@@ -147,11 +153,11 @@ export type StateOf<Kind extends LimitKind> = Extract<State, { limit: Kind }>
 
 /** The required fields of each kind of state. */
 const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolean>> = {
-  follow: ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
-  quiet: ({ sinceMs, lastMs, last }) => isTime(sinceMs) && isTime(lastMs) && isHeld(last),
+  'for-resolve': ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
+  'resolve-after': ({ sinceMs, lastMs, last }) => isTime(sinceMs) && isTime(lastMs) && isEmission(last),
   count: ({ seen }) => isTime(seen),
   debounce: ({ firstMs, lastMs, newest, places }) =>
-    isTime(firstMs) && isTime(lastMs) && isHeld(newest) && typeof places === 'object' && places !== null,
+    isTime(firstMs) && isTime(lastMs) && isEmission(newest) && typeof places === 'object' && places !== null,
   after: ({ timesMs }) => isTimes(timesMs),
   throttle: ({ sentMs }) => isTimes(sentMs),
   group: ({ by, dueMs }) => Array.isArray(by) && isTime(dueMs),
@@ -181,6 +187,6 @@ function isTimes(value: unknown): boolean {
   return Array.isArray(value) && value.every(isTime)
 }
 
-function isHeld(value: unknown): boolean {
+function isEmission(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'header' in value && 'sinks' in value
 }

@@ -68,7 +68,7 @@ async function readShared(redis: Redis, keys: Keys): Promise<Incidents> {
     const values = page.length > 0 ? await redis.mgetBuffer(...page.map(keys.limit)) : []
     for (const [i, key] of page.entries()) {
       const state = stateIn(values[i])
-      if (state?.limit === 'quiet') found.set(key, ofResolveAfter(key, state))
+      if (state?.limit === 'resolve-after') found.set(key, ofResolveAfter(key, state))
     }
     read += page.length
     cursor = next
@@ -95,7 +95,7 @@ async function acknowledgeShared(
   for (;;) {
     const stored = await redis.getBuffer(keys.limit(key))
     const state = stateIn(stored)
-    if (!stored || state?.limit !== 'quiet') return false
+    if (!stored || state?.limit !== 'resolve-after') return false
     const next = withText(stored, JSON.stringify({ ...state, ack: by }))
     const isReplaced = await evalScript(redis, REPLACE, [keys.limit(key), keys.limitsMoved], [stored, next])
     if (Number(isReplaced) === 1) return true
@@ -183,7 +183,7 @@ export function stateIn(value: Buffer | null | undefined) {
 
 /** Neither does it wait for `for`, nor is its resolve notification due. */
 function isOpen(state: ReturnType<typeof stateIn>): state is ForResolveState {
-  return state?.limit === 'follow' && !state.pending && !state.over
+  return state?.limit === 'for-resolve' && !state.pending && !state.over
 }
 
 function acknowledgementIn(

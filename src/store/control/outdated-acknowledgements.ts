@@ -46,6 +46,6 @@ function isOutdated(text: string, values: readonly Buffer[]): boolean {
   const sinceMs = readAcknowledgement(text)?.sinceMs
   return values.every((value) => {
     const state = stateIn(value)
-    return state !== undefined && (state.limit !== 'follow' || state.sinceMs !== sinceMs)
+    return state !== undefined && (state.limit !== 'for-resolve' || state.sinceMs !== sinceMs)
   })
 }
