@@ -69,8 +69,8 @@ export interface Incident {
   /** `Deployment shop/web`: the object, or that of its last event; undefined if it is not known. */
   object?: string
   sinceMs: number
-  /** Events that were sent or added to a digest; undefined if an older version did not count them. */
-  notifications?: number
+  /** Number of events that were sent or added to a digest. */
+  notifications: number
   acknowledged?: Acknowledgement
 }
 

@@ -138,8 +138,11 @@ test('an acknowledged incident sends nothing but its resolve notification; the n
   expect(incident).toMatchObject({ rule: 'r', sinceMs: START_MS, notifications: 1 })
   if (!incident) return
   const by = { by: 'alice', atMs: START_MS + 1, reason: 'on it' }
-  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'r', key: 'r:none' }, by)).toBe(false)
-  expect(await acknowledgeIncident(it.reader, it.keys, incident, by)).toBe(true)
+  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'r', key: 'r:none' }, by)).toBeUndefined()
+  expect(await acknowledgeIncident(it.reader, it.keys, incident, by)).toEqual({
+    ...incident,
+    acknowledged: by,
+  })
   it.clock.ms = START_MS + 30_000
   await happen({ at: 30 })
   expect((await listIncidents(it.reader, it.keys)).items).toEqual([{ ...incident, acknowledged: by }])
@@ -172,7 +175,7 @@ test('no acknowledgement is lost between commits of the same incident', async ()
   })()
   for (let n = 1; !ended; n++) {
     const by = { by: `b${n}`, atMs: n }
-    expect(await acknowledgeIncident(it.reader, it.keys, incident, by)).toBe(true)
+    expect(await acknowledgeIncident(it.reader, it.keys, incident, by)).toMatchObject({ acknowledged: by })
     // Other commits write the state meanwhile.
     expect((await listIncidents(it.reader, it.keys)).items[0]?.acknowledged).toEqual(by)
   }
@@ -187,7 +190,10 @@ test('the incident of one object is acknowledged until it ends', async () => {
   const list = async () => (await listIncidents(it.reader, it.keys)).items
   expect(await list()).toMatchObject([{ rule: 'r', key: 'u:r', notifications: 1 }])
   const by = { by: 'alice', atMs: START_MS }
-  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'r', key: 'u:r' }, by)).toBe(true)
+  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'r', key: 'u:r' }, by)).toMatchObject({
+    notifications: 1,
+    acknowledged: by,
+  })
   expect(await list()).toMatchObject([{ acknowledged: by }])
   it.clock.ms = START_MS + 20_000
   await happen({ at: 10, uid: 'u', holds: false })
@@ -211,7 +217,7 @@ async function startStates() {
   }
   const shared = async (key: string, dueMs: number, limit: string) => {
     const last = { header: { kind: 'Pod', name: key }, object: '{}', sinks: ['hook'] }
-    const state = { v: 1, limit, rule: 'r', waiting: 0, sinceMs: START_MS, lastMs: START_MS, last }
+    const state = { v: 1, limit, rule: 'r', waiting: 0, sinceMs: START_MS, lastMs: START_MS, last, sent: 1 }
     await redis.set(
       keys.limit(key),
       encodeState({ text: JSON.stringify(state), expiresAfterMs: DAY_MS, dueMs }, START_MS),
@@ -273,7 +279,9 @@ test('an acknowledgement is deleted when no source has the state of its incident
   const by = { by: 'alice', atMs: START_MS }
   for (const name of ['open', 'over', 'again', 'ended', 'damaged']) {
     await it.own(name === 'open' ? 's2' : 's1', `${name}:r`, START_MS)
-    expect(await acknowledgeIncident(redis, keys, { rule: 'r', key: `${name}:r` }, by)).toBe(true)
+    expect(await acknowledgeIncident(redis, keys, { rule: 'r', key: `${name}:r` }, by)).toMatchObject({
+      acknowledged: by,
+    })
   }
   // It may begin again before its end was sent.
   await it.own('s1', 'over:r', START_MS, { over: { emission: {}, atMs: START_MS, why: 'ended' } })
@@ -297,7 +305,9 @@ test('no acknowledgement is lost while a source is adopted, nor one that is made
     await redis.hdel(keys.ownLimits('former'), 'u:r')
   }
   afterFirst(redis, ['hkeys'], adopt)
-  expect(await acknowledgeIncident(redis, keys, { rule: 'r', key: 'u:r' }, by)).toBe(true)
+  expect(await acknowledgeIncident(redis, keys, { rule: 'r', key: 'u:r' }, by)).toMatchObject({
+    acknowledged: by,
+  })
   afterFirst(redis, ['hkeys'], async () => {
     await it.own('newer', 'u:r', START_MS)
     await redis.hdel(keys.ownLimits('new'), 'u:r')
@@ -340,7 +350,9 @@ test('an acknowledged incident is not escalated by a rule with the same conditio
   await passes(301)
   expect(await sentOf()).toEqual([1, 0, 0])
   const by = { by: 'cli:alice', atMs: START_MS, reason: 'on it' }
-  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'warn', key: 'u:warn' }, by)).toBe(true)
+  expect(await acknowledgeIncident(it.reader, it.keys, { rule: 'warn', key: 'u:warn' }, by)).toMatchObject({
+    acknowledged: by,
+  })
   await passes(1_801)
   expect(await sentOf()).toEqual([1, 0, 1])
   const ledger = await it.ledger()

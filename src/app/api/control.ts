@@ -76,17 +76,7 @@ export async function endSilence({ redis, keys }: Queue, id: string): Promise<vo
 }
 
 export async function incidentsOf({ redis, keys }: Queue): Promise<Incidents> {
-  const { items, isComplete } = await listIncidents(redis, keys)
-  return { items: items.map(withoutUndefined), isComplete }
-}
-
-function withoutUndefined({ rule, key, object, sinceMs, notifications, acknowledged }: Incident): Incident {
-  return {
-    ...{ rule, key, sinceMs },
-    ...(object !== undefined && { object }),
-    ...(notifications !== undefined && { notifications }),
-    ...(acknowledged && { acknowledged }),
-  }
+  return listIncidents(redis, keys)
 }
 
 /** Acknowledges an incident in the name of a caller, and returns it. */
@@ -96,8 +86,9 @@ export async function acknowledge(
   by: string,
 ): Promise<Incident> {
   const acknowledged = { by, atMs: Date.now(), ...(reason !== undefined && { reason }) }
-  const isOpen = await acknowledgeIncident(queue.redis, queue.keys, { rule, key }, acknowledged)
-  if (!isOpen) throw new ApiError(404, 'there is no such incident, or it has ended')
+  const incident = await acknowledgeIncident(queue.redis, queue.keys, { rule, key }, acknowledged)
+  if (!incident) throw new ApiError(404, 'there is no such incident, or it has ended')
   const { items } = await incidentsOf(queue)
-  return items.find((it) => it.rule === rule && it.key === key) ?? { rule, key, acknowledged }
+  // The list has the name of the object, unless the incident has just ended or there are too many.
+  return items.find((it) => it.rule === rule && it.key === key) ?? incident
 }

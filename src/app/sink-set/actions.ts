@@ -74,7 +74,7 @@ async function acknowledge(
   const atMs = clock.now()
   let isDone = false
   for (const incident of open.filter((it) => !it.acknowledged))
-    isDone = (await acknowledgeIncident(redis, keys, incident, { by, atMs })) || isDone
+    if (await acknowledgeIncident(redis, keys, incident, { by, atMs })) isDone = true
   if (isDone) return { kind: 'done', by, atMs }
   const before = open.find((it) => it.acknowledged)?.acknowledged
   return before ? { kind: 'already', by: before.by, atMs: before.atMs } : { kind: 'none' }

@@ -33,7 +33,7 @@ function asTable(incidents: readonly Incident[]): string {
     rule,
     object,
     relative(sinceMs, nowMs),
-    String(notifications ?? '-'),
+    String(notifications),
     acknowledged ? `by ${acknowledged.by}${acknowledged.reason ? `: ${acknowledged.reason}` : ''}` : '-',
     key,
   ])

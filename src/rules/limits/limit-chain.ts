@@ -207,8 +207,6 @@ function openResolveAfter(
   const { emission, atMs, order, throttleKey } = opening
   const state = resolveIfDue(tx, key, atMs, resolveAfter)
   const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
-  // A state of an older version has no number.
-  const sent = state ? state.sent && state.sent + 1 : 1
   const last = state?.last ?? toStored({ ...emission, suppressed: undefined })
   keepResolveAfter(tx, key, resolveAfter, {
     v: 1,
@@ -218,9 +216,9 @@ function openResolveAfter(
     sinceMs: state?.sinceMs ?? atMs,
     lastMs: Math.max(atMs, state?.lastMs ?? atMs),
     last: { ...last, sinks },
+    sent: (state?.sent ?? 0) + 1,
     ...(order !== undefined && { order }),
     ...(throttleKey !== undefined && { throttleKey }),
-    ...(sent !== undefined && { sent }),
     ...(state?.ack && { ack: state.ack }),
   })
 }

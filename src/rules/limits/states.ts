@@ -88,7 +88,7 @@ export interface ResolveAfterState extends StateHead {
   /** The state of `throttle` with the same group key: it ends with the incident. */
   throttleKey?: string
   /** Number of events that were sent or added to a digest. */
-  sent?: number
+  sent: number
   /** Nothing more of it is sent until it ends. */
   ack?: Acknowledgement
 }
@@ -154,7 +154,8 @@ export type StateOf<Kind extends LimitKind> = Extract<State, { limit: Kind }>
 /** The required fields of each kind of state. */
 const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolean>> = {
   'for-resolve': ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
-  'resolve-after': ({ sinceMs, lastMs, last }) => isTime(sinceMs) && isTime(lastMs) && isEmission(last),
+  'resolve-after': ({ sinceMs, lastMs, last, sent }) =>
+    isTime(sinceMs) && isTime(lastMs) && isEmission(last) && isTime(sent),
   count: ({ seen }) => isTime(seen),
   debounce: ({ firstMs, lastMs, newest, places }) =>
     isTime(firstMs) && isTime(lastMs) && isEmission(newest) && typeof places === 'object' && places !== null,

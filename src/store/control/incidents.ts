@@ -43,17 +43,17 @@ export async function listIncidents(redis: Redis, keys: Keys): Promise<Incidents
 }
 
 /**
- * Acknowledges an open incident: until it ends, its rule sends nothing more of it but the resolve notification. Returns false if there
- * is no such incident (any more). A second acknowledgement replaces the first.
+ * Acknowledges an open incident: until it ends, its rule sends nothing more of it but the resolve notification. Returns the incident, of
+ * one object without its name; undefined if there is no such incident (any more). A second acknowledgement replaces the first.
  */
 export async function acknowledgeIncident(
   redis: Redis,
   keys: Keys,
   { rule, key }: Pick<Incident, 'rule' | 'key'>,
   by: Acknowledgement,
-): Promise<boolean> {
+): Promise<Incident | undefined> {
   if (ruleOfShared(key) === rule) return acknowledgeShared(redis, keys, key, by)
-  if (ruleOfOwn(key) !== rule) return false
+  if (ruleOfOwn(key) !== rule) return undefined
   return acknowledgeOwn(redis, keys, key, by)
 }
 
@@ -80,10 +80,13 @@ function ofResolveAfter(key: string, { rule, sinceMs, sent, last, ack }: Resolve
   const { kind, namespace, name, event } = last.header
   const about = event?.regarding ?? { kind, namespace, name }
   return {
-    ...{ rule, key, object: objectText(about), sinceMs },
-    ...(sent !== undefined && { notifications: sent }),
+    ...{ rule, key, object: objectText(about), sinceMs, notifications: sent },
     ...(ack && { acknowledged: ack }),
   }
+}
+
+function ofForResolve(key: string, { rule, sinceMs, open }: ForResolveState): Incident {
+  return { rule, key, sinceMs, notifications: open ? 1 : 0 }
 }
 
 async function acknowledgeShared(
@@ -91,24 +94,30 @@ async function acknowledgeShared(
   keys: Keys,
   key: string,
   by: Acknowledgement,
-): Promise<boolean> {
+): Promise<Incident | undefined> {
   for (;;) {
     const stored = await redis.getBuffer(keys.limit(key))
     const state = stateIn(stored)
-    if (!stored || state?.limit !== 'resolve-after') return false
-    const next = withText(stored, JSON.stringify({ ...state, ack: by }))
+    if (!stored || state?.limit !== 'resolve-after') return undefined
+    const acknowledged = { ...state, ack: by }
+    const next = withText(stored, JSON.stringify(acknowledged))
     const isReplaced = await evalScript(redis, REPLACE, [keys.limit(key), keys.limitsMoved], [stored, next])
-    if (Number(isReplaced) === 1) return true
+    if (Number(isReplaced) === 1) return ofResolveAfter(key, acknowledged)
   }
 }
 
-async function acknowledgeOwn(redis: Redis, keys: Keys, key: string, by: Acknowledgement): Promise<boolean> {
+async function acknowledgeOwn(
+  redis: Redis,
+  keys: Keys,
+  key: string,
+  by: Acknowledgement,
+): Promise<Incident | undefined> {
   const [values = []] = await readOwnStates(redis, keys, [key])
   const state = values.map(stateIn).findLast(isOpen)
-  if (!state) return false
+  if (!state) return undefined
   const stored: StoredAcknowledgement = { ...by, sinceMs: state.sinceMs }
   await redis.hset(keys.acknowledged, key, JSON.stringify(stored))
-  return true
+  return { ...ofForResolve(key, state), acknowledged: by }
 }
 
 /** Returns for each key the states that all sources have, as they are at one moment: an adoption moves them from one source to another. */
@@ -138,9 +147,8 @@ async function readOwn(redis: Redis, keys: Keys): Promise<Incidents> {
       for (const { key, state, name } of open) {
         const ack = acknowledgementIn(acknowledged.get(key), state)
         own.set(key, {
-          ...{ rule: state.rule, key, sinceMs: state.sinceMs },
+          ...ofForResolve(key, state),
           ...(name && { object: objectText({ kind, ...name }) }),
-          notifications: state.open ? 1 : 0,
           ...(ack && { acknowledged: ack }),
         })
       }

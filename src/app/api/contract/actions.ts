@@ -148,8 +148,8 @@ export const Incident = z
     rule: z.string(),
     key: z.string(),
     object: z.string().optional().meta({ description: '`Kind namespace/name`' }),
-    sinceMs: Ms.optional(),
-    notifications: Count.optional(),
+    sinceMs: Ms,
+    notifications: Count.meta({ description: 'Events that were sent or added to a digest.' }),
     acknowledged: z.strictObject({ by: z.string(), atMs: Ms, reason: z.string().optional() }).optional(),
   })
   .meta({ id: 'Incident' })

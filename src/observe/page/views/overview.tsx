@@ -172,11 +172,7 @@ function OpenIncidents() {
           { title: 'Object', cell: (it) => <Text of={it.object ?? it.key} longest={140} /> },
           { title: 'Rule', cell: (it) => it.rule },
           { title: 'Since', cell: (it) => <Time at={it.sinceMs} /> },
-          {
-            title: 'Notifications',
-            isNumber: true,
-            cell: (it) => (it.notifications === undefined ? '' : count(it.notifications)),
-          },
+          { title: 'Notifications', isNumber: true, cell: (it) => count(it.notifications) },
           {
             title: 'Acknowledged',
             cell: (it) =>
