@@ -12,9 +12,9 @@ const AVOIDED = [
 /** How often each folder still uses them: these numbers only ever fall. */
 const LEFT: Readonly<Record<string, number>> = {
   '.': 1,
-  'src/rules': 12,
+  'src/rules': 1,
   'src/sink': 5,
-  test: 1881,
+  test: 1878,
 }
 
 const ROOT = new URL('../../', import.meta.url).pathname
