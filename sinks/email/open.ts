@@ -19,7 +19,13 @@ export function openEmail(config: EmailConfig, context: SinkContext): Sink<Email
   )
   return {
     deliver: createDelivery({
-      ...{ name, config, sessions, store, log, userAgent, mask },
+      name,
+      config,
+      sessions,
+      store,
+      log,
+      userAgent,
+      mask,
       now: () => clock.now(),
       // The last mail may need a session first.
       beginMs: CALL_MS - 2 * timeoutMs,

@@ -282,7 +282,9 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
       ...(request && {
         params: { ...request.target, ...(request.forMs !== undefined && { forMs: request.forMs }) },
       }),
-      ...{ channel: channel.id, ts: message.ts, result },
+      channel: channel.id,
+      ts: message.ts,
+      result,
       ...(detail !== undefined && { detail: cutText(detail, 500) }),
     }
     if (result === 'refused' || result === 'failed') log.warn(fields, 'an action by a button in Slack')

@@ -35,7 +35,11 @@ const Value = z.strictObject({
 function valueFor({ sink, cluster, target, forMs }: Request): string {
   const { rule, kind, namespace, name, isRegarded } = target
   return JSON.stringify({
-    ...{ v: 1, s: sink, c: cluster, r: rule, k: kind },
+    v: 1,
+    s: sink,
+    c: cluster,
+    r: rule,
+    k: kind,
     ...(namespace && { n: namespace }),
     o: name,
     ...(isRegarded && { e: 1 }),

@@ -51,7 +51,15 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
     }
   const written = createWrittenChannels(store, () => clock.now())
   const handler = createActionHandler({
-    ...{ sink, cluster, config: options, apiUrl, actions, api, threads, updates, log },
+    sink,
+    cluster,
+    config: options,
+    apiUrl,
+    actions,
+    api,
+    threads,
+    updates,
+    log,
     poster: parts.poster,
     transport: fetching,
     wroteTo: written.has,
@@ -61,7 +69,15 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
   const connected = context.metrics.gauge('buttons_connected', help)
   const socket = listenToSlack(
     {
-      ...{ appToken, apiUrl, timeoutMs, userAgent, proxy, ca, mask, log, now: () => clock.now() },
+      appToken,
+      apiUrl,
+      timeoutMs,
+      userAgent,
+      proxy,
+      ca,
+      mask,
+      log,
+      now: () => clock.now(),
       onConnected: (isConnected) => connected(isConnected ? 1 : 0),
     },
     sink,

@@ -112,7 +112,11 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const server = await serve(options, metrics, { vitals: () => vitals(), site: web.site })
   opened.defer(() => server?.close())
   const { version: redisVersion } = await waitForRedis({
-    ...{ target: options.redis, keys, log, signal: options.signal, bounds: boundsOf(config) },
+    target: options.redis,
+    keys,
+    log,
+    signal: options.signal,
+    bounds: boundsOf(config),
     onWaiting(redisTrouble) {
       vitals = () => ({ ...STARTING, redisTrouble })
     },
@@ -165,20 +169,18 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   opened.defer(() => silences?.close())
   let deadLetterBounds: DeadLetterBounds | undefined
   const { watches, lanes, logs, history, limits } = startPipeline({
-    ...{
-      ...common,
-      instance,
-      processes,
-      commitConnection,
-      connections,
-      gate,
-      troubles,
-      snapshots,
-      sinkSet,
-      enrichment,
-      cluster,
-      salt,
-    },
+    ...common,
+    instance,
+    processes,
+    commitConnection,
+    connections,
+    gate,
+    troubles,
+    snapshots,
+    sinkSet,
+    enrichment,
+    cluster,
+    salt,
     onMalformed(source, transition, error) {
       const watch = source.title
       metrics.malformed.inc({ watch })
@@ -190,7 +192,11 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     onDrained: (sink) => void letGo(applyParts, sink),
     onGivenUp: (bytes) => deadLetterBounds?.added(bytes),
     watch: watchClient && {
-      ...{ ...common, config, client: watchClient, cluster, namespace: options.namespace },
+      ...common,
+      config,
+      client: watchClient,
+      cluster,
+      namespace: options.namespace,
       redis: { store: storeOf(salt), silentMs },
     },
   })
@@ -200,7 +206,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   if (delivers) {
     deadLetterBounds = createDeadLetterBounds({
       ...common,
-      ...{ redis: connections.report, id: instance, archive: archive.current },
+      redis: connections.report,
+      id: instance,
+      archive: archive.current,
       bounds() {
         const { maxAge = DEAD_LETTERS_MS, maxBytes } = snapshots.current.config.deadLetters ?? {}
         const maxmemory = gate.maxmemory()
@@ -212,13 +220,28 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
 
   const reporting = startStatusReporting({
-    ...{ ...common, instance, role, connections, snapshots, ruleErrors, reloads, watches, enrichment },
-    ...{ lanes, sinkSet, commitConnection, gate, troubles },
+    ...common,
+    instance,
+    role,
+    connections,
+    snapshots,
+    ruleErrors,
+    reloads,
+    watches,
+    enrichment,
+    lanes,
+    sinkSet,
+    commitConnection,
+    gate,
+    troubles,
     deadLetters: () => deadLetterBounds?.status(),
   })
   vitals = reporting.vitals
   const notifier = startNotifier({
-    ...{ ...common, redis: connections.report, line: commitConnection, cluster },
+    ...common,
+    redis: connections.report,
+    line: commitConnection,
+    cluster,
     namespace: process.env['POD_NAMESPACE'] ?? options.namespace ?? 'default',
     settings: () => snapshots.current.config.notify,
     sinkNames: () => snapshots.current.config.sinks.map(({ name }) => name),
@@ -239,12 +262,24 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       sinks: () => snapshots.current.config.sinks.map(({ name }) => name),
     })
   const applyParts = {
-    ...{ snapshots, snapshotParts, sinkSet, delivers, lanes, watches, enrichment },
-    ...{ health: reporting.health, metrics, log },
+    snapshots,
+    snapshotParts,
+    sinkSet,
+    delivers,
+    lanes,
+    watches,
+    enrichment,
+    health: reporting.health,
+    metrics,
+    log,
   }
 
   web.begin({
-    ...{ keys, cluster, salt, log, load: snapshotParts.load },
+    keys,
+    cluster,
+    salt,
+    log,
+    load: snapshotParts.load,
     openRedis: () => openRedis(options.redis, 'commit', silentLog),
     config: () => snapshots.current.config,
     countRefusal: (reason) => metrics.requestsRefused.inc({ reason }),

@@ -50,7 +50,8 @@ export function deadLetterArchive({ snapshots, load, contextOf, lanes }: DeadLet
       if (!settings) return undefined
       if (sink === undefined) return { kind: 'file', write: (letters) => write(settings, letters) }
       return {
-        ...{ kind: 'sink', sink },
+        kind: 'sink',
+        sink,
         laneOf: (delivery) => snapshots.of(sink).laneOf(delivery),
         wake: (some) => lanes.wake(some),
       }

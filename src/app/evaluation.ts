@@ -60,7 +60,9 @@ export function evaluatorOf(
   const { onMalformed, trace } = parts
   const stages = { normalise: normaliserOf(snapshot, parts), match, limits, silences, onMalformed, trace }
   return {
-    ...{ evaluate: evaluateWith(stages), laneOf, rules },
+    evaluate: evaluateWith(stages),
+    laneOf,
+    rules,
     expire: (due, states, nowMs) => limits.expire(due, states, nowMs, silences),
   }
 }
@@ -205,7 +207,9 @@ class CommitEvaluation {
         : new LimitEvaluation(this.#stages, this.#source, this.#limited, this.#places)
     const { limited, ...counts } = this.#counts
     const evaluation = {
-      ...{ deliveries: this.#deliveries, ...counts, rules: this.#rules },
+      deliveries: this.#deliveries,
+      ...counts,
+      rules: this.#rules,
       ...(limited > 0 && { limited }),
       ...(this.#suppressed.length > 0 && { suppressed: this.#suppressed }),
       ...(this.#untested.length > 0 && { untested: this.#untested }),

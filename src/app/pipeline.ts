@@ -75,7 +75,11 @@ export function startPipeline(parts: PipelineParts): Pipeline {
   const common = { commitConnection, keys, instance, metrics, clock }
   const logs = startLogs(parts)
   const history = startHistory({
-    ...{ redis: connections.report, keys, troubles: parts.troubles, log, clock },
+    redis: connections.report,
+    keys,
+    troubles: parts.troubles,
+    log,
+    clock,
     bounds: () => historyBounds(snapshots.current.config, gate.maxmemory() ?? 0),
     isFull: gate.isClosed,
   })
@@ -91,7 +95,9 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     },
   }
   const store = createSourceStore({
-    ...{ ...common, processes, stages },
+    ...common,
+    processes,
+    stages,
     history,
     ...(enrichment && { enrich: enrichment.awaitMetadata }),
     previous: {
@@ -117,7 +123,12 @@ export function startPipeline(parts: PipelineParts): Pipeline {
   if (!watch) return { lanes, logs, history, watches: undefined, limits: undefined }
   const watches = startWatches(watch, store, (source) => indexReader(connections.report, keys, source))
   const limits = startLimits({
-    ...{ ...common, snapshots, store, stages, history, log },
+    ...common,
+    snapshots,
+    store,
+    stages,
+    history,
+    log,
     redis: connections.report,
     watches: watches.statuses,
   })
@@ -221,8 +232,17 @@ function startDeliveries(parts: PipelineParts, logs: ContainerLogs, history: His
   const { keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp } = parts
   const typeOf = (sink: string) => snapshots.of(sink).choices.typeOf(sink)
   return new Lanes({
-    ...{ keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp, trace: traceAttempt },
-    ...{ logs, history },
+    keys,
+    processes,
+    troubles,
+    metrics,
+    log,
+    clock,
+    onDrained,
+    onGivenUp,
+    trace: traceAttempt,
+    logs,
+    history,
     redis: connections.lanes,
     queueConnection: connections.queue,
     workerConnection: connections.worker,
@@ -232,8 +252,11 @@ function startDeliveries(parts: PipelineParts, logs: ContainerLogs, history: His
     joins: (sink) => snapshots.of(sink).choices.batches(sink),
     render: (delivery, attempt) => snapshots.render(delivery, attempt),
     policy: {
-      ...{ maxAgeMs: MAX_AGE_MS, maxTries: MAX_TRIES, minFailingMs: MIN_FAILING_MS },
-      ...{ firstPauseMs: FIRST_PAUSE_MS, maxPauseMs: MAX_PAUSE_MS },
+      maxAgeMs: MAX_AGE_MS,
+      maxTries: MAX_TRIES,
+      minFailingMs: MIN_FAILING_MS,
+      firstPauseMs: FIRST_PAUSE_MS,
+      maxPauseMs: MAX_PAUSE_MS,
     },
     deliverTimeoutMs: DELIVER_TIMEOUT_MS,
     random: Math.random,

@@ -82,7 +82,10 @@ function scalar<L extends string, Handle extends Counter<L> | Gauge<L>>(
   const fullName = `kubeherald_${name}`
   return {
     ...options,
-    ...{ name: fullName, type, help, labels },
+    name: fullName,
+    type,
+    help,
+    labels,
     create: (registry) => create({ name: fullName, help, labelNames: labels, registers: [registry] }),
     addZero: (it, own) => it.inc(own as Record<L, string>, 0),
   }
@@ -98,7 +101,10 @@ export function histogram<L extends string>(
   const config = { name: `kubeherald_${name}`, help, labelNames: labels, buckets }
   return {
     ...options,
-    ...{ name: config.name, type: 'histogram', help, labels },
+    name: config.name,
+    type: 'histogram',
+    help,
+    labels,
     create: (registry) => new Histogram({ ...config, registers: [registry] }),
     addZero: (it, own) => it.zero(own as Record<L, string>),
   }

@@ -205,13 +205,25 @@ const TEMPLATE = 'spec.template.'
 
 /** The path of the pod template, by the names of its kind. */
 const TEMPLATES: Readonly<Record<string, string>> = {
-  ...{ pod: '', pods: '', po: '' },
-  ...{ deployment: TEMPLATE, deployments: TEMPLATE, deploy: TEMPLATE },
-  ...{ statefulset: TEMPLATE, statefulsets: TEMPLATE, sts: TEMPLATE },
-  ...{ daemonset: TEMPLATE, daemonsets: TEMPLATE, ds: TEMPLATE },
-  ...{ replicaset: TEMPLATE, replicasets: TEMPLATE, rs: TEMPLATE },
-  ...{ job: TEMPLATE, jobs: TEMPLATE },
-  ...{ cronjob: `spec.jobTemplate.${TEMPLATE}`, cronjobs: `spec.jobTemplate.${TEMPLATE}` },
+  pod: '',
+  pods: '',
+  po: '',
+  deployment: TEMPLATE,
+  deployments: TEMPLATE,
+  deploy: TEMPLATE,
+  statefulset: TEMPLATE,
+  statefulsets: TEMPLATE,
+  sts: TEMPLATE,
+  daemonset: TEMPLATE,
+  daemonsets: TEMPLATE,
+  ds: TEMPLATE,
+  replicaset: TEMPLATE,
+  replicasets: TEMPLATE,
+  rs: TEMPLATE,
+  job: TEMPLATE,
+  jobs: TEMPLATE,
+  cronjob: `spec.jobTemplate.${TEMPLATE}`,
+  cronjobs: `spec.jobTemplate.${TEMPLATE}`,
 }
 
 /** Returns `spec.template.` for `Deployment` and an empty path for `Pod`; undefined for kinds without known pods. */

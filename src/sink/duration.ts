@@ -50,16 +50,21 @@ function unitMissing(text: string, leastMs: number, mostMs: number): string | un
 }
 
 const SPELLED: Readonly<Record<string, number>> = {
-  ...{ ms: 1, millisecond: 1, s: 1_000, sec: 1_000, second: 1_000, m: 60_000, min: 60_000, minute: 60_000 },
-  ...{
-    h: 3_600_000,
-    hr: 3_600_000,
-    hour: 3_600_000,
-    d: 86_400_000,
-    day: 86_400_000,
-    w: 604_800_000,
-    week: 604_800_000,
-  },
+  ms: 1,
+  millisecond: 1,
+  s: 1_000,
+  sec: 1_000,
+  second: 1_000,
+  m: 60_000,
+  min: 60_000,
+  minute: 60_000,
+  h: 3_600_000,
+  hr: 3_600_000,
+  hour: 3_600_000,
+  d: 86_400_000,
+  day: 86_400_000,
+  w: 604_800_000,
+  week: 604_800_000,
 }
 const PART = /(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]{1,12})\s*/gi
 

@@ -26,7 +26,8 @@ export function sinkView({ instances }: Pick<StatusReport, 'instances'>, sink: s
   const failingTargets = Math.max(0, ...views.map((it) => it.failingTargets ?? 0))
   return {
     health: healthOf(views, quarantined + failingTargets),
-    ...{ quarantined, failingTargets },
+    quarantined,
+    failingTargets,
     queue: views.find((it) => it.queue)?.queue,
     lastDeliveredMs: Math.max(0, ...views.map((it) => it.lastDeliveredMs ?? 0)),
     lastError: failing ?? views.toSorted((a, b) => (b.lastErrorMs ?? 0) - (a.lastErrorMs ?? 0))[0],

@@ -2,8 +2,22 @@ import type { Markup } from '../../../src/sink/index.ts'
 
 /** In the wide forms of East Asian text, which no Markdown knows: these services document no escapes. */
 const WIDE: Readonly<Record<string, string>> = {
-  ...{ '*': '＊', '`': '｀', '[': '［', ']': '］', '<': '＜', '>': '＞', '~': '～', '@': '＠', '\\': '＼' },
-  ...{ '#': '＃', '!': '！', _: '＿', '|': '｜', $: '＄', '-': '－', '+': '＋' },
+  '*': '＊',
+  '`': '｀',
+  '[': '［',
+  ']': '］',
+  '<': '＜',
+  '>': '＞',
+  '~': '～',
+  '@': '＠',
+  '\\': '＼',
+  '#': '＃',
+  '!': '！',
+  _: '＿',
+  '|': '｜',
+  $: '＄',
+  '-': '－',
+  '+': '＋',
 }
 
 /** Plain text in the Markdown of Lark, DingTalk and WeCom: no markup, mention, or link. */

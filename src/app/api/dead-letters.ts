@@ -93,7 +93,10 @@ function itemOf(
   return {
     ...about,
     event: {
-      ...{ id: event.id, type: event.type, apiVersion: event.apiVersion, kind: event.kind },
+      id: event.id,
+      type: event.type,
+      apiVersion: event.apiVersion,
+      kind: event.kind,
       ...(event.namespace !== undefined && { namespace: event.namespace }),
       name: event.name,
       ...(event.event && { reason: event.event.reason }),

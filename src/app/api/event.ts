@@ -47,7 +47,10 @@ export async function eventStoryOf(
   if (target?.id === undefined)
     throw new ApiError(400, 'is no id of an event: CLUSTER/UID/RESOURCEVERSION/TYPE, its slashes as %2F')
   const found = await findDeliveries(parts, target, () => true, {
-    ...{ ...BOUNDS, records: MOST_RECORDS, history: HISTORY_BOUNDS, objects: MOST_RENDERED },
+    ...BOUNDS,
+    records: MOST_RECORDS,
+    history: HISTORY_BOUNDS,
+    objects: MOST_RENDERED,
   })
   const records = found.records.flatMap((it) => visibleRecord(caller, it) ?? [])
   const waiting = found.waiting.filter(({ delivery }) => mayRead(caller, delivery.event))
@@ -62,8 +65,13 @@ export async function eventStoryOf(
     throw new ApiError(404, 'nothing is known of this event: it is in no lane, and not in the history')
   const lines: SinkLine[] = [
     ...waiting.map(({ lane, sink, isQuarantined, delivery }) => ({
-      ...{ sink, rule: delivery.rule, outcome: 'waiting' as const, atMs: waitingSinceMs(delivery) },
-      ...{ attempts: [], attemptCount: 0, waiting: { lane, quarantine: isQuarantined } },
+      sink,
+      rule: delivery.rule,
+      outcome: 'waiting' as const,
+      atMs: waitingSinceMs(delivery),
+      attempts: [],
+      attemptCount: 0,
+      waiting: { lane, quarantine: isQuarantined },
       ...(delivery.replay && { isReplay: true as const }),
     })),
     ...records.flatMap(linesOf),
@@ -102,7 +110,10 @@ export async function eventStoryOf(
     rendered++
   }
   return {
-    ...{ id: target.id, event: summary, sinks: lines, isComplete: found.isComplete },
+    id: target.id,
+    event: summary,
+    sinks: lines,
+    isComplete: found.isComplete,
     ...(observedMs !== undefined && { observedMs }),
     ...(header?.event && { message: cutText(header.event.message, MAX_TEXT) }),
     ...(header?.changes && { changes: header.changes.map((it) => ({ ...it })) }),
@@ -171,7 +182,10 @@ function contentOf({ content }: Message, plain: (text: string) => string): Notif
   const { severity, title, text, fields, links, quote, command, changes } = content
   return {
     severity,
-    ...{ title: plain(cut(title)), text: plain(cut(text)), quote: cut(quote), command: cut(command) },
+    title: plain(cut(title)),
+    text: plain(cut(text)),
+    quote: cut(quote),
+    command: cut(command),
     fields: fields.map((it) => ({ title: plain(cut(it.title)), value: plain(cut(it.value)) })),
     links: links.map((it) => ({ title: plain(cut(it.title)), url: cut(it.url) })),
     changes: changes.map((it) => ({ ...it })),
@@ -202,11 +216,14 @@ function explained(
   const { rules } = explainEvent(run, event, Date.parse(event.time))
   const shown = namespaces ? rules.filter(({ verdict }) => verdict === 'matches') : rules
   return shown.map(({ rule, place, verdict, conditions, config, result }) => ({
-    ...{ rule, verdict },
+    rule,
+    verdict,
     ...(place !== undefined && !namespaces && { place }),
     conditions: conditions.map(({ name, expected, seen, holds, error }) => ({
-      ...{ name, ...((!namespaces || NAMES_NOTHING.has(name)) && { expected }) },
-      ...{ seen: seen === undefined ? null : cut(seen), holds },
+      name,
+      ...((!namespaces || NAMES_NOTHING.has(name)) && { expected }),
+      seen: seen === undefined ? null : cut(seen),
+      holds,
       ...(error !== undefined && { error }),
     })),
     limits: limitTexts(config as Config['rules'][number]),

@@ -71,7 +71,10 @@ export function createHandlers(parts: HandlerParts): Handlers {
 
   return {
     getAccess: async ({ caller: { name, role, namespaces } }) => ({
-      ...{ name, role, cluster, version },
+      name,
+      role,
+      cluster,
+      version,
       ...(namespaces && { namespaces: [...namespaces] }),
       ...(await extents()),
     }),
@@ -80,7 +83,9 @@ export function createHandlers(parts: HandlerParts): Handlers {
         report: await report(),
         watches: await watches(),
         sinks: await sinks(),
-        ...{ cluster, version, access: role },
+        cluster,
+        version,
+        access: role,
         silences: (await silences()).filter(({ state }) => state === 'active').length,
       }),
     listWatches: async () => ({ items: await watches() }),

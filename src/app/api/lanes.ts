@@ -32,7 +32,9 @@ export async function lanesOf(redis: Redis, keys: Keys, sink: string): Promise<L
     const oldestMs = oldest.get(lane)
     const process = processes.get(workerOf(slots.get(slotOf(lane))) ?? '')
     return {
-      ...{ lane, pending, quarantine: isQuarantine(lane) },
+      lane,
+      pending,
+      quarantine: isQuarantine(lane),
       ...(oldestMs !== undefined && { oldestMs }),
       ...(process !== undefined && { process }),
     }

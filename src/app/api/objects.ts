@@ -42,7 +42,10 @@ export async function findObjects(
     const lastMs = Math.max(atMs, known?.lastMs ?? 0)
     const apiVersion = about ? known?.apiVersion : event.apiVersion
     found.set(key, {
-      ...{ kind, name, lastMs, ids: (known?.ids ?? new Set()).add(eventIdOf(event.id)) },
+      kind,
+      name,
+      lastMs,
+      ids: (known?.ids ?? new Set()).add(eventIdOf(event.id)),
       ...(namespace !== undefined && { namespace }),
       ...(apiVersion !== undefined && { apiVersion }),
     })

@@ -52,7 +52,10 @@ function errorsOf(instances: StatusReport['instances']): Map<string, { errors: n
 function countsOf(counts: RuleLedger | undefined) {
   const { matched = 0, sent = 0, digested = 0, waiting = 0, lastMatchMs = 0 } = counts ?? {}
   return {
-    ...{ matched, sent, digested, waiting },
+    matched,
+    sent,
+    digested,
+    waiting,
     suppressed: suppressedOf(counts),
     ...(lastMatchMs > 0 && { lastMatchMs }),
   }
@@ -113,7 +116,11 @@ export function ledgerOf({ atMs, ledger }: StatusReport, titleOf: (key: string) 
     return { enqueued, delivered, dead, pending, discarded, archived, dropped, name, balanced }
   })
   return {
-    ...{ atMs, balanced: ledger.balanced, watches, rules, sinks },
+    atMs,
+    balanced: ledger.balanced,
+    watches,
+    rules,
+    sinks,
     sums: {
       watches: total<keyof WatchCounts>(watches, ['observed', 'unmatched', 'dropped', 'matched', 'limited']),
       sinks: total(sinks, ['enqueued', 'delivered', 'dead', 'pending'] as const),

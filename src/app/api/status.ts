@@ -14,13 +14,19 @@ export function watchesOf(
 ): Watch[] {
   if (instances.every(({ role }) => role === 'deliver'))
     return Object.entries(ledger.watches).map(([key, counts]) => ({
-      ...{ title: titleIn(sources.get(key) ?? '') ?? key, key, phase: 'stopped', ready: false },
+      title: titleIn(sources.get(key) ?? '') ?? key,
+      key,
+      phase: 'stopped',
+      ready: false,
       counts,
     }))
   return watchViews({ instances }).map(({ instance, watch }) => {
     const { behind, verified, lastError, holder, relists } = watch
     return {
-      ...{ title: watch.title, key: watch.key, phase: watch.phase, ready: watch.ready },
+      title: watch.title,
+      key: watch.key,
+      phase: watch.phase,
+      ready: watch.ready,
       process: holder || `${instance.host} ${instance.pid}`,
       ...(watch.resourceVersion !== '' && { resourceVersion: watch.resourceVersion }),
       ...(watch.lastContactMs > 0 && { lastContactMs: Math.round(watch.lastContactMs) }),
@@ -81,13 +87,20 @@ export function overviewOf(parts: OverviewParts): Overview {
   const { instances, ledger } = report
   const started = instances.map(({ startedMs }) => startedMs)
   return {
-    ...{ cluster, version, atMs: report.atMs },
+    cluster,
+    version,
+    atMs: report.atMs,
     ...(started.length > 0 && { startedMs: Math.min(...started) }),
     access,
     ...(report.history && { historyFromMs: report.history.oldestMs }),
     ...(report.journal && { journalFromMs: report.journal.oldestMs }),
     processes: instances.map(({ id, host, pid, role, version: ofIt, startedMs, config }) => ({
-      ...{ id, host, pid, role, version: ofIt, startedMs },
+      id,
+      host,
+      pid,
+      role,
+      version: ofIt,
+      startedMs,
       ...(config?.digest !== undefined && { config: config.digest }),
     })),
     troubles: troublesOf(report, watches, sinks),

@@ -109,7 +109,10 @@ function addRecord(story: Map<string, StoryItem>, record: HistoryRecord): void {
   const item = itemOf(story, eventIdOf(event.id), () => {
     const { type, kind, namespace, name, reason } = event
     return {
-      ...{ type, atMs, kind, name },
+      type,
+      atMs,
+      kind,
+      name,
       ...(namespace !== undefined && { namespace }),
       ...(reason !== undefined && { reason }),
       ...(notice && {
@@ -143,7 +146,11 @@ function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
   const lastError = attempts.findLast(({ error }) => error !== undefined)?.error
   const why = detail ?? (outcome === 'failed' ? lastError : undefined)
   return {
-    ...{ sink, rule, outcome, atMs, attempts: attemptCount },
+    sink,
+    rule,
+    outcome,
+    atMs,
+    attempts: attemptCount,
     ...(limit !== undefined && { limit }),
     ...(untilMs !== undefined && { untilMs }),
     ...(record.silence !== undefined && { silence: record.silence }),
@@ -156,7 +163,10 @@ function outcomeOf(record: HistoryRecord, sink: string): StoryOutcome {
 /** What an item needs to know of a stored event. */
 function aboutHeader({ type, kind, namespace, name, event }: EventHeader, atMs: number) {
   return {
-    ...{ type, atMs, kind, name },
+    type,
+    atMs,
+    kind,
+    name,
     ...(namespace !== undefined && { namespace }),
     ...(event && { reason: event.reason }),
   }

@@ -29,7 +29,11 @@ export interface Client {
 export function clientOf({ response, caller, isStillAllowed }: ApiCall, query: StreamQuery): Client {
   const wanted = recordFilter(query)
   return {
-    ...{ response, isStillAllowed, isLive: false, skipped: 0, unreadBytes: 0 },
+    response,
+    isStillAllowed,
+    isLive: false,
+    skipped: 0,
+    unreadBytes: 0,
     key: JSON.stringify([filterKey(query), caller.namespaces]),
     accepts(record) {
       const visible = visibleRecord(caller, record)

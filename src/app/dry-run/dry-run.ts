@@ -267,7 +267,13 @@ export function eventOf(change: ObjectChange, context: EventContext): ClusterEve
   const oldJson =
     oldFrame?.kind === 'change' ? objectJsonOf(resource, oldFrame.object, context.salt) : undefined
   const transition: Transition = {
-    ...{ type, uid, resourceVersion, namespace, name, labelsJson, synthesized },
+    type,
+    uid,
+    resourceVersion,
+    namespace,
+    name,
+    labelsJson,
+    synthesized,
     observedAtMs: atMs,
     object: frame.object,
     ...(oldJson && { old: () => oldJson }),
@@ -287,8 +293,16 @@ function sourceOf(resource: Resource): Source {
   if (known) return known
   const title = titleOf(resource)
   const source: Source = {
-    ...{ key: `dry-run/${title}`, title, resource, spelling: title, custom: false, initial: 'now' },
-    ...{ namespace: '', labelSelector: '', fieldSelector: '', clusterUid: 'dry-run' },
+    key: `dry-run/${title}`,
+    title,
+    resource,
+    spelling: title,
+    custom: false,
+    initial: 'now',
+    namespace: '',
+    labelSelector: '',
+    fieldSelector: '',
+    clusterUid: 'dry-run',
   }
   sources.set(resource, source)
   return source

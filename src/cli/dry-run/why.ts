@@ -54,7 +54,10 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
   )
   if (options.output !== 'table') {
     const pending = waiting.map(({ sink, delivery, isQuarantined }) => ({
-      ...{ sink, rule: delivery.rule, event: delivery.event.id, isQuarantined },
+      sink,
+      rule: delivery.rule,
+      event: delivery.event.id,
+      isQuarantined,
       observedAt: delivery.event.time,
     }))
     const dead = letters.map(({ id, sink, rule, reason, detail, atMs }) => ({
@@ -92,7 +95,9 @@ async function explainFromJournal(
 ): Promise<Explanation | undefined> {
   let found: Explanation | undefined
   const events = replayOf(queue, {
-    ...{ sinceMs: 0, cluster: queue.cluster, salt: randomBytes(16) },
+    sinceMs: 0,
+    cluster: queue.cluster,
+    salt: randomBytes(16),
     named: (resource) => run.snapshot.named(resource),
   })
   for await (const event of events) {
@@ -106,7 +111,10 @@ async function explainFromJournal(
 }
 
 const plain = ({ id, kind, namespace, name, uid, event }: ClusterEvent): Sent['event'] => ({
-  ...{ id, kind, name, uid },
+  id,
+  kind,
+  name,
+  uid,
   ...(namespace !== undefined && { namespace }),
   ...(event && { event: { regarding: event.regarding } }),
 })

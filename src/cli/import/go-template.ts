@@ -37,8 +37,14 @@ const FILTERS: Readonly<Record<string, (...args: string[]) => string>> = {
 }
 
 const COLOURS: Readonly<Record<string, string>> = {
-  ...{ danger: 'error', red: 'error', warning: 'warning', yellow: 'warning', orange: 'warning' },
-  ...{ good: 'info', green: 'info', blue: 'info' },
+  danger: 'error',
+  red: 'error',
+  warning: 'warning',
+  yellow: 'warning',
+  orange: 'warning',
+  good: 'info',
+  green: 'info',
+  blue: 'info',
 }
 
 /**

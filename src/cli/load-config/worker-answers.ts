@@ -46,7 +46,10 @@ function uncheckedType(type: string): SinkType {
   const validate = (value: unknown) => ({ value })
   const anything = { '~standard': { version: 1, vendor: 'kubeherald', validate } } as const
   return {
-    ...{ apiVersion: 1, type, config: anything, route: anything },
+    apiVersion: 1,
+    type,
+    config: anything,
+    route: anything,
     open() {
       throw new Error(`${type} is only checked here`)
     },

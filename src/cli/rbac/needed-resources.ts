@@ -31,7 +31,11 @@ export function watchedResources(
     const place = placeOf(index)
     const name = objectNameOf(fields)
     result.watches.push({
-      ...{ index, kind, group, resource, custom },
+      index,
+      kind,
+      group,
+      resource,
+      custom,
       namespaces: namespaces?.some(isPattern) ? undefined : namespaces,
       ...(place !== undefined && { place }),
       ...(name !== undefined && { name }),

@@ -64,12 +64,15 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
   const delivered = await readDelivered(queue.redis, queue.keys, { sink, rule, sinceMs })
   const { snapshot } = await createDryRun(configuration)
   const events = replayOf(queue, {
-    ...{ sinceMs, cluster: queue.cluster, salt: await readSalt(queue.redis, queue.keys) },
+    sinceMs,
+    cluster: queue.cluster,
+    salt: await readSalt(queue.redis, queue.keys),
     ...(snapshot.needs.inTemplates && { inTemplates: snapshot.needs.inTemplates }),
     named: (resource) => snapshot.named(resource),
   })
   const deliveries = deliveriesAgain(events, delivered, {
-    ...{ sink, untilMs },
+    sink,
+    untilMs,
     keepsPrevious: snapshot.keepsPrevious,
   })
   const { output } = options

@@ -110,8 +110,12 @@ export async function addPresentStates(
   })
   const { maxObjectSize: maxObjectBytes } = config.kubernetes
   const watches = createWatchManager({
-    ...{ ...common, store, random: Math.random, timing: DEFAULT_TIMING },
-    ...{ matcherOf: compilePattern, selectorOf: matcherOfSelector },
+    ...common,
+    store,
+    random: Math.random,
+    timing: DEFAULT_TIMING,
+    matcherOf: compilePattern,
+    selectorOf: matcherOfSelector,
     ...(maxObjectBytes !== undefined && { maxObjectBytes }),
   })
   stack.defer(() => watches.close())

@@ -62,7 +62,8 @@ export function figuresOf(report: StatusReport, before: StatusReport | undefined
   const sinks = shownSinks(report).map(({ sink, health, counts, lastError }): SinkFigures => {
     const then = former?.sinks[sink]
     return {
-      ...{ sink, health },
+      sink,
+      health,
       enqueuedPerSecond: rate(counts.enqueued, then?.enqueued),
       deliveredPerSecond: rate(counts.delivered, then?.delivered),
       pending: counts.pending,

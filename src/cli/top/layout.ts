@@ -65,7 +65,9 @@ export function layOut(figures: TopFigures, { cluster, size, paint, footer }: La
     ...head,
     ...tableLines(SINKS, sinks, { most: ofSinks, columns, paint, isBad: (it) => isBad(it.health) }),
     ...tableLines(WATCHES, watches, {
-      ...{ most: ofWatches, columns, paint },
+      most: ofWatches,
+      columns,
+      paint,
       isBad: ({ phase }) => phase === 'failing' || phase.includes('behind'),
     }),
     ...tableLines(RULES, rules, { most: ofRules, columns, paint, isBad: () => false }),

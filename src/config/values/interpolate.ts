@@ -75,7 +75,10 @@ export function interpolate(
       }
       const { code, fault: message, hint, absent, about } = result
       const place = {
-        ...{ code, offset, length: whole.length, message },
+        code,
+        offset,
+        length: whole.length,
+        message,
         ...(hint !== undefined && { hint }),
         ...(about !== undefined && { about }),
       }

@@ -66,11 +66,13 @@ export interface Access {
 
 const LOCAL: Caller = { name: 'local', role: 'act' }
 const NOT_HERE: Refusal = {
-  ...{ status: 404, reason: 'not-local' },
+  status: 404,
+  reason: 'not-local',
   detail: 'there are /livez, /readyz and /metrics',
 }
 const NO_TOKEN: Refusal = {
-  ...{ status: 401, reason: 'no-token' },
+  status: 401,
+  reason: 'no-token',
   detail: 'needs "Authorization: Bearer TOKEN" with a token of server.tokens',
 }
 const WRONG_TOKEN: Refusal = { ...NO_TOKEN, reason: 'wrong-token' }
@@ -174,7 +176,8 @@ function tokenInUrl({ url }: Asking): Refusal | undefined {
   )
   if (!hasToken) return undefined
   return {
-    ...{ status: 400, reason: 'token-in-url' },
+    status: 400,
+    reason: 'token-in-url',
     detail: 'no tokens in URLs: they are stored in logs. Send "Authorization: Bearer TOKEN"',
   }
 }

@@ -29,7 +29,11 @@ export function createRefusalLog(
     const requests = limit(reason)
     if (requests === undefined) return
     const about = {
-      ...{ reason, requests, method, path: path.slice(0, MAX_TEXT), peer },
+      reason,
+      requests,
+      method,
+      path: path.slice(0, MAX_TEXT),
+      peer,
       ...(who !== undefined && { who }),
       ...(reason === 'host' && { host: host?.slice(0, MAX_TEXT) }),
       ...(reason === 'origin' && { origin: origin?.slice(0, MAX_TEXT) }),

@@ -44,7 +44,7 @@ export function createSite({ access, api, onRefused }: SiteParts): Site {
     const asking: Asking = { method, url, headers, httpVersion, peer: socket.remoteAddress ?? '' }
     const note = (reason: Refused['reason'], who?: string) => {
       const { host, origin } = headers
-      onRefused({ ...{ reason, method, path, peer: asking.peer, host, origin, who } })
+      onRefused({ reason, method, path, peer: asking.peer, host, origin, who })
     }
     if (!API.test(path)) {
       const refusal = access().page(asking)

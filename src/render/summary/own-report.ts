@@ -13,7 +13,9 @@ export function summarizeOwnReport({ event }: SummaryInput, notice: SummaryInput
   return finish(
     { apiVersion: '', kind: 'Kubeherald', namespace: event.namespace ?? '', name },
     {
-      ...{ severity, phrase: '', title },
+      severity,
+      phrase: '',
+      title,
       quote: message.length > MAX_TITLE ? message : '',
       fields: [field('Reason', text(kubeEvent, 'reason'))],
     },

@@ -161,8 +161,11 @@ export class LimitTransaction {
     const { shared, own } = this.#writes
     const writes = { shared: written(shared), own: written(own) }
     return {
-      ...{ deliveries: this.#deliveries, suppressed: this.#suppressed, emitted },
-      ...{ rules: this.counters.rules, writes },
+      deliveries: this.#deliveries,
+      suppressed: this.#suppressed,
+      emitted,
+      rules: this.counters.rules,
+      writes,
       ...(this.#untested.length > 0 && { untested: this.#untested }),
       ...(this.#atCapacity.size > 0 && { atCapacity: this.#atCapacity }),
     }
@@ -193,7 +196,10 @@ function suppressionOf(
   { event, sinks, detail, untilMs }: Suppressed,
 ): Suppression {
   return {
-    ...{ rule, limit, sinks, event },
+    rule,
+    limit,
+    sinks,
+    event,
     ...(untilMs !== undefined && { untilMs }),
     ...(detail !== undefined && { detail }),
   }

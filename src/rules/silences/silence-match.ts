@@ -100,7 +100,12 @@ export function silencedEvent(header: EventHeader, objectJson: Buffer | string):
     return metadata
   }
   return {
-    ...{ type, apiVersion, kind, namespace, name, event },
+    type,
+    apiVersion,
+    kind,
+    namespace,
+    name,
+    event,
     get labels() {
       return read().labels ?? {}
     },

@@ -2,11 +2,25 @@ import { NAMES } from './view.ts'
 
 /** Names, filters, tags and operators of other template languages, and what to write here. */
 const VARIABLES: Readonly<Record<string, string>> = {
-  ...{ metadata: 'object.metadata', spec: 'object.spec', status: 'object.status', data: 'object.data' },
-  ...{ obj: 'object', resource: 'object', this: 'object', ns: 'namespace', timestamp: 'time', verb: 'type' },
-  ...{ reason: 'event.reason', count: 'event.count', regarding: 'event.regarding' },
-  ...{ title: 'message.title', text: 'message.text', severity: 'message.severity', fields: 'message.fields' },
-  ...{ involvedObject: 'event.regarding', now: '{{ time | date: "%Y.%m.%d" }}' },
+  metadata: 'object.metadata',
+  spec: 'object.spec',
+  status: 'object.status',
+  data: 'object.data',
+  obj: 'object',
+  resource: 'object',
+  this: 'object',
+  ns: 'namespace',
+  timestamp: 'time',
+  verb: 'type',
+  reason: 'event.reason',
+  count: 'event.count',
+  regarding: 'event.regarding',
+  title: 'message.title',
+  text: 'message.text',
+  severity: 'message.severity',
+  fields: 'message.fields',
+  involvedObject: 'event.regarding',
+  now: '{{ time | date: "%Y.%m.%d" }}',
 }
 
 const OF_REGARDING = (map: string) => `event.regarding.${map}["…"] for Events, ${map}["…"] for other objects`
@@ -17,30 +31,63 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = { abo
 
 /** Fields of Go templates of kubernetes-event-exporter and Botkube. */
 const GO_FIELDS: Readonly<Record<string, string>> = {
-  ...{ Message: 'event.message', Messages: 'event.message', Reason: 'event.reason', Count: 'event.count' },
-  ...{ Type: 'event.eventType', InvolvedObject: 'event.regarding', Source: 'object.source' },
-  ...{ FirstTimestamp: 'event.firstSeen', LastTimestamp: 'event.lastSeen', TimeStamp: 'time' },
-  ...{ Object: 'object', Event: 'event', ObjectMeta: 'object.metadata', Resource: 'kind', UID: 'uid' },
-  ...{ ClusterName: 'cluster', Level: 'message.severity', Title: 'message.title' },
+  Message: 'event.message',
+  Messages: 'event.message',
+  Reason: 'event.reason',
+  Count: 'event.count',
+  Type: 'event.eventType',
+  InvolvedObject: 'event.regarding',
+  Source: 'object.source',
+  FirstTimestamp: 'event.firstSeen',
+  LastTimestamp: 'event.lastSeen',
+  TimeStamp: 'time',
+  Object: 'object',
+  Event: 'event',
+  ObjectMeta: 'object.metadata',
+  Resource: 'kind',
+  UID: 'uid',
+  ClusterName: 'cluster',
+  Level: 'message.severity',
+  Title: 'message.title',
 }
 
 const FILTERS: Readonly<Record<string, string>> = {
-  ...{ quote: 'json', toJson: 'json', tojson: 'json', to_json: 'json', toYaml: 'yaml', to_yaml: 'yaml' },
-  ...{ upper: 'upcase', toUpper: 'upcase', lower: 'downcase', toLower: 'downcase', title: 'capitalize' },
-  ...{ trunc: 'shorten: 80', trim: 'strip', b64enc: 'base64_encode', coalesce: 'default: "…"' },
-  ...{ length: 'size', len: 'size', count: 'size', humanize: 'quantity', since: 'age', sha256sum: 'sha256' },
+  quote: 'json',
+  toJson: 'json',
+  tojson: 'json',
+  to_json: 'json',
+  toYaml: 'yaml',
+  to_yaml: 'yaml',
+  upper: 'upcase',
+  toUpper: 'upcase',
+  lower: 'downcase',
+  toLower: 'downcase',
+  title: 'capitalize',
+  trunc: 'shorten: 80',
+  trim: 'strip',
+  b64enc: 'base64_encode',
+  coalesce: 'default: "…"',
+  length: 'size',
+  len: 'size',
+  count: 'size',
+  humanize: 'quantity',
+  since: 'age',
+  sha256sum: 'sha256',
 }
 
 const FOR = '{% for it in object.spec.containers %} … {% endfor %}'
 const TAGS: Readonly<Record<string, string>> = {
-  ...{
-    end: '{% endif %} or {% endfor %}',
-    elif: '{% elsif … %}',
-    elseif: '{% elsif … %}',
-    else: '{% else %}',
-  },
-  ...{ if: '{% if name == "web" %} … {% endif %}', unless: '{% unless … %} … {% endunless %}' },
-  ...{ range: FOR, for: FOR, each: FOR, set: '{% assign it = … %}', with: '{% assign it = … %}' },
+  end: '{% endif %} or {% endfor %}',
+  elif: '{% elsif … %}',
+  elseif: '{% elsif … %}',
+  else: '{% else %}',
+  if: '{% if name == "web" %} … {% endif %}',
+  unless: '{% unless … %} … {% endunless %}',
+  range: FOR,
+  for: FOR,
+  each: FOR,
+  set: '{% assign it = … %}',
+  with: '{% assign it = … %}',
 }
 const FILE_TAGS = /^(include|render|layout|block|extends|import|template|define)$/
 

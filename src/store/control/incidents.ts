@@ -80,7 +80,11 @@ function ofResolveAfter(key: string, { rule, sinceMs, sent, last, ack }: Resolve
   const { kind, namespace, name, event } = last.header
   const about = event?.regarding ?? { kind, namespace, name }
   return {
-    ...{ rule, key, object: objectText(about), sinceMs, notifications: sent },
+    rule,
+    key,
+    object: objectText(about),
+    sinceMs,
+    notifications: sent,
     ...(ack && { acknowledged: ack }),
   }
 }

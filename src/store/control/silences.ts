@@ -87,7 +87,11 @@ export async function addSilence(
   const { match, fromMs, untilMs, reason, by } = draft
   const silence: Silence = {
     id: randomBytes(4).toString('hex'),
-    ...{ match, fromMs, untilMs, reason, by },
+    match,
+    fromMs,
+    untilMs,
+    reason,
+    by,
     createdMs: nowMs,
   }
   const json = JSON.stringify(silence)

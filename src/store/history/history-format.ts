@@ -152,7 +152,10 @@ function recordOf(row: Row, baseMs: number): HistoryRecord {
   const atMs = at + baseMs
   const [reason = '', ofKind = '', inNamespace = '', named = ''] = about || []
   const event: HistoryEvent = {
-    ...{ id, type: TYPES[type] ?? 'MODIFIED', apiVersion, kind },
+    id,
+    type: TYPES[type] ?? 'MODIFIED',
+    apiVersion,
+    kind,
     ...(namespace && { namespace }),
     name,
     ...(reason && { reason }),
@@ -167,8 +170,13 @@ function recordOf(row: Row, baseMs: number): HistoryRecord {
   }
   const { replay, until, ...rest } = extra ?? {}
   return {
-    ...{ outcome: OUTCOMES[outcome] ?? 'failed', atMs, event, rule },
-    ...{ sinks: sinks === '' ? [] : sinks.split(','), attempts, ...rest },
+    outcome: OUTCOMES[outcome] ?? 'failed',
+    atMs,
+    event,
+    rule,
+    sinks: sinks === '' ? [] : sinks.split(','),
+    attempts,
+    ...rest,
     ...(until !== undefined && { untilMs: baseMs + until }),
     ...(replay && { isReplay: true }),
   }

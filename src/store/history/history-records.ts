@@ -85,7 +85,13 @@ export function recordOfSuppressed(
   atMs: number,
 ): HistoryRecord {
   return {
-    ...{ outcome: 'suppressed', atMs, event: describe(event), rule, sinks, attempts: [], limit },
+    outcome: 'suppressed',
+    atMs,
+    event: describe(event),
+    rule,
+    sinks,
+    attempts: [],
+    limit,
     ...(untilMs !== undefined && { untilMs: Math.round(untilMs) }),
     ...(silence !== undefined && { silence }),
     ...(detail !== undefined && { detail: detailOf(detail) }),
@@ -104,7 +110,10 @@ function describe({
 }: Suppression['event']): HistoryEvent {
   const regarding = event?.regarding
   return {
-    ...{ id, type, apiVersion, kind },
+    id,
+    type,
+    apiVersion,
+    kind,
     ...(namespace !== undefined && { namespace }),
     name,
     ...(event && { reason: bounded(event.reason) }),

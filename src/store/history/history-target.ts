@@ -16,11 +16,27 @@ const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** The short names of Kubernetes' own kinds; others are asked of no cluster. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
-  ...{ po: 'pod', deploy: 'deployment', rs: 'replicaset', sts: 'statefulset', ds: 'daemonset' },
-  ...{ cj: 'cronjob', svc: 'service', ing: 'ingress', no: 'node', ns: 'namespace', cm: 'configmap' },
-  ...{ sa: 'serviceaccount', pvc: 'persistentvolumeclaim', pv: 'persistentvolume', ev: 'event' },
-  ...{ hpa: 'horizontalpodautoscaler', pdb: 'poddisruptionbudget', netpol: 'networkpolicy' },
-  ...{ quota: 'resourcequota', sc: 'storageclass', crd: 'customresourcedefinition' },
+  po: 'pod',
+  deploy: 'deployment',
+  rs: 'replicaset',
+  sts: 'statefulset',
+  ds: 'daemonset',
+  cj: 'cronjob',
+  svc: 'service',
+  ing: 'ingress',
+  no: 'node',
+  ns: 'namespace',
+  cm: 'configmap',
+  sa: 'serviceaccount',
+  pvc: 'persistentvolumeclaim',
+  pv: 'persistentvolume',
+  ev: 'event',
+  hpa: 'horizontalpodautoscaler',
+  pdb: 'poddisruptionbudget',
+  netpol: 'networkpolicy',
+  quota: 'resourcequota',
+  sc: 'storageclass',
+  crd: 'customresourcedefinition',
 }
 
 /** Reads `kind/namespace/name`, `kind/name`, an event's id or an object's uid; undefined for anything else. */

@@ -148,7 +148,10 @@ export async function groupDeadLetters(
       const name = JSON.stringify([sink, reason])
       const known = groups.get(name) ?? { count: 0, deliveries: 0, oldestMs: atMs }
       groups.set(name, {
-        ...{ sink, reason, detail, newestMs: atMs },
+        sink,
+        reason,
+        detail,
+        newestMs: atMs,
         count: known.count + 1,
         deliveries: known.deliveries + (countIn(fields) ?? 1),
         oldestMs: known.oldestMs,

@@ -76,8 +76,16 @@ function storedSource(source: Source): Source {
   const { key, title, resource, namespace, labelSelector, fieldSelector, initial } = source
   const { clusterUid, spelling, custom } = source
   return {
-    ...{ key, title, resource, namespace, labelSelector, fieldSelector, initial },
-    ...{ clusterUid, spelling, custom },
+    key,
+    title,
+    resource,
+    namespace,
+    labelSelector,
+    fieldSelector,
+    initial,
+    clusterUid,
+    spelling,
+    custom,
   }
 }
 

@@ -35,7 +35,9 @@ export function logTarget(
     const { kind, name = '', namespace: of = namespace, fieldPath } = regarding
     if (kind !== 'Pod' || of !== namespace || !isSubdomain(name)) return undefined
     return {
-      ...{ namespace, pod: name, container: container ?? containerIn(fieldPath) },
+      namespace,
+      pod: name,
+      container: container ?? containerIn(fieldPath),
       previous: previous ?? reason === 'BackOff',
       anyRun: previous === undefined,
       deleted: false,
@@ -45,7 +47,9 @@ export function logTarget(
   const pod = mapOf(JSON.parse(objectJson.toString()))
   const failed = container === undefined ? failedContainer(pod) : statusOf(pod, container)
   return {
-    ...{ namespace, pod: event.name, container: container ?? nameOf(failed) ?? defaultContainer(pod) },
+    namespace,
+    pod: event.name,
+    container: container ?? nameOf(failed) ?? defaultContainer(pod),
     previous: previous ?? (wasRestarted(failed) && !isTerminated(failed)),
     anyRun: previous === undefined,
     deleted: event.type === 'DELETED',

@@ -42,8 +42,13 @@ export const NOT_COUNTED: WatchMetrics = (() => {
   const counter = { inc() {} }
   const gauge = { set() {}, remove() {} }
   return {
-    ...{ relists: counter, reconnects: counter, malformed: counter, oversized: counter },
-    ...{ watchReady: gauge, watchDifferences: gauge, watchVerified: gauge },
+    relists: counter,
+    reconnects: counter,
+    malformed: counter,
+    oversized: counter,
+    watchReady: gauge,
+    watchDifferences: gauge,
+    watchVerified: gauge,
     registry: { getMetricsAsArray: () => [], getSingleMetric: () => undefined as never },
   }
 })()

@@ -49,20 +49,28 @@ function stepsOf({ enqueuedMs, attempts, attemptCount }: Calls): Step[] {
   const steps: Step[] = []
   if (enqueuedMs !== undefined && first)
     steps.push({
-      ...{ label: 'in lane', fromMs: Math.min(enqueuedMs, first.atMs), toMs: first.atMs },
-      ...{ kind: 'lane', result: 'observed, stored, read' },
+      label: 'in lane',
+      fromMs: Math.min(enqueuedMs, first.atMs),
+      toMs: first.atMs,
+      kind: 'lane',
+      result: 'observed, stored, read',
     })
   for (const [index, { atMs, tookMs, error }] of attempts.entries()) {
     const isAfterGap = left > 0 && index >= FIRST_KEPT
     if (left > 0 && index === FIRST_KEPT) {
       const before = attempts[index - 1]
       steps.push({
-        ...{ label: `${left} more`, fromMs: before ? before.atMs + before.tookMs : atMs, toMs: atMs },
-        ...{ kind: 'lane', result: 'attempts that are not kept one by one' },
+        label: `${left} more`,
+        fromMs: before ? before.atMs + before.tookMs : atMs,
+        toMs: atMs,
+        kind: 'lane',
+        result: 'attempts that are not kept one by one',
       })
     }
     steps.push({
-      ...{ label: `attempt ${index + 1 + (isAfterGap ? left : 0)}`, fromMs: atMs, toMs: atMs + tookMs },
+      label: `attempt ${index + 1 + (isAfterGap ? left : 0)}`,
+      fromMs: atMs,
+      toMs: atMs + tookMs,
       ...(error === undefined
         ? { kind: 'good', result: 'answered: accepted' }
         : { kind: 'bad', result: '', error }),
