@@ -40,12 +40,12 @@ tests:
     expect: { rule: b, to: [hook] }
 `
 const SECRETS = {
-  NAMESPACE: 'secret-namespace',
-  PHASE: 'secret-phase',
+  NAMESPACE: 'shop-east',
+  PHASE: 'Pending',
   PATH_SECRET: 'hunter2',
   CLUSTER: 'prod',
 }
-const SECRET = /secret-namespace|secret-phase|secret-team|secret-token|hunter2|T0KEN|abcdef/
+const SECRET = /secret-team|secret-token|hunter2|T0KEN|abcdef/
 
 function openSecretDesk(): Desk {
   const desk = openDesk(SECRETS)
@@ -53,10 +53,7 @@ function openSecretDesk(): Desk {
   desk.write('team', 'secret-team\n')
   desk.write('token', 'secret-token\n')
   desk.write('pod.json', POD('payments'))
-  desk.write(
-    'match.json',
-    POD('secret-namespace').replace('"shop"', '"secret-team"').replace('Running', 'secret-phase'),
-  )
+  desk.write('match.json', POD('shop-east').replace('"shop"', '"secret-team"').replace('Running', 'Pending'))
   return desk
 }
 
@@ -106,6 +103,8 @@ describe('values of references are shown by nothing', () => {
     const { stdout } = await runHere(desk, 'explain', 'match.json')
     expect(stdout).toMatch(/POST https:\/\/example\.com\/alerts\/\[redacted\]\/.+&ns=web/)
     expect(stdout).toContain('"text":"web"')
+    // What the environment gives to conditions is no secret: hidden, it would make names wrong.
+    expect(stdout).toMatch(/Pod shop-east\/web/)
   })
 
   test.each([['check', '--offline'], ['test'], ['explain', 'pod.json']])(
