@@ -127,7 +127,8 @@ test('acceptance: three replicas share the watches, and survive kill, freeze, st
     hook.requests.filter(({ status }) => status === 200).map(({ body }) => arrivalOf(body))
   await waitFor(() => differences(history, arrivals()).missing.length === 0, {
     timeoutMs: 60_000,
-    what: () => `all to arrive; missing ${differences(history, arrivals()).missing.slice(0, 5)}`,
+    what: () =>
+      `all to arrive; missing ${differences(history, arrivals()).missing}\n${[a, b, c].map((it) => it.log().slice(-6_000)).join('\n')}`,
   })
   const { repeated, ...rest } = differences(history, arrivals())
   const { repeated: _, ...nothing } = exactly()
