@@ -2,24 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createDryRun, type DryRun } from '../../app/dry-run/dry-run.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
-import { startEnrichment } from '../../app/metadata-informers.ts'
 import { suggest } from '../../config/error-messages/suggest.ts'
 import { mayMean, titleOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Source, Transition } from '../../model/change.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
-import { createMetrics } from '../../observe/metrics.ts'
-import { compilePattern, parsePatterns } from '../../rules/pattern.ts'
-import { matcherOfSelector } from '../../rules/selector.ts'
-import { createMemorySourceStore } from '../../store/commit/memory-source-store.ts'
-import { userAgent } from '../../version.ts'
-import { connectCluster } from '../../watch/client/connect.ts'
-import { normalise } from '../../watch/decode/normalise.ts'
-import { objectJsonOf } from '../../watch/decode/trim.ts'
-import { createWatchManager, type WatchManager } from '../../watch/reflector/manager.ts'
-import { DEFAULT_TIMING } from '../../watch/reflector/timing.ts'
-import { commandLog } from '../command-log.ts'
+import { parsePatterns } from '../../rules/pattern.ts'
+import type { WatchManager } from '../../watch/reflector/manager.ts'
 import { clusterName, kubeconfigOptions, loadCluster } from '../environment.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from '../load-config/configuration.ts'
@@ -30,6 +19,7 @@ import { firstSignal, outputClosed } from '../signals.ts'
 import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
 import { createTailEnd, type TailEnd, type TailEndOptions } from './tail-end.ts'
 import { createPrinter, eventFilter, type Printer, type TailFilter } from './tail-printer.ts'
+import { startWatchesInMemory } from './watches-in-memory.ts'
 
 interface TailOptions extends TailFilter, TailEndOptions, OutputOptions, PluginOptions {
   config?: string
@@ -91,8 +81,7 @@ async function follow(
   const { signal } = ended
   const { config } = configuration
   const { snapshot } = run
-  const kubeconfig = kubeconfigOptions(config.kubernetes, options.context)
-  const access = loadCluster(kubeconfig)
+  const access = loadCluster(kubeconfigOptions(config.kubernetes, options.context))
   const cluster = clusterName(config, () => access.context)
   const { rules, config: file = rules, context: kubeContext, stateDir } = options
   const queueOptions = {
@@ -115,42 +104,24 @@ async function follow(
       printer.unreadable(error)
     }
   }
-  const client = connectCluster({ ...kubeconfig, userAgent })
-  stack.defer(() => client.close())
-  const common = { client, metrics: createMetrics(), log: commandLog('warn', true).log, clock: Date }
-  const enrichment = startEnrichment(common)
-  stack.defer(() => enrichment.close())
-  const { needs, named } = snapshot
-  enrichment.use(needs, config.enrich?.maxObjects)
-  const owners = needs.owners || needs.regardingOwners
-  const { inTemplates } = needs
-  const context = { cluster, salt, surroundings: enrichment.surroundings, owners, inTemplates, named }
-  const store = createMemorySourceStore({
-    onTransitions(source: Source, transitions: readonly Transition[]) {
-      for (const transition of transitions) {
-        const event = normalise(source, transition, context)
-        if (waiting) waiting.push(event)
-        else feed(event, Date.now())
-      }
-    },
-    enrich: enrichment.awaitMetadata,
-    previous: {
-      stores: (resource) => snapshot.keepsPrevious(resource),
-      jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
-    },
-    clock: Date,
-  })
-  const { maxObjectSize: maxObjectBytes } = config.kubernetes
-  const watches = createWatchManager({
-    ...common,
-    store,
-    random: Math.random,
-    timing: DEFAULT_TIMING,
-    matcherOf: compilePattern,
-    selectorOf: matcherOfSelector,
-    ...(maxObjectBytes !== undefined && { maxObjectBytes }),
-  })
-  stack.defer(() => watches.close())
+  const { named } = snapshot
+  const { watches } = stack.use(
+    startWatchesInMemory({
+      config,
+      context: options.context,
+      cluster,
+      salt,
+      snapshot,
+      keepsPrevious: (resource) => snapshot.keepsPrevious(resource),
+      onTransitions(_, transitions, eventOf) {
+        for (const transition of transitions) {
+          const event = eventOf(transition)
+          if (waiting) waiting.push(event)
+          else feed(event, Date.now())
+        }
+      },
+    }),
+  )
   watches.apply(config.watch)
   const startedMs = performance.now()
   const { forMs, idleMs } = end

@@ -1,26 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DryRun } from '../../app/dry-run/dry-run.ts'
-import { startEnrichment } from '../../app/metadata-informers.ts'
 import { watchedKindOf } from '../../config/lint/watched-kind.ts'
 import type { Source, Transition } from '../../model/change.ts'
 import type { Delivery } from '../../model/delivery.ts'
-import { headerOf } from '../../model/event.ts'
-import { createMetrics } from '../../observe/metrics.ts'
+import { type ClusterEvent, headerOf } from '../../model/event.ts'
 import { compileKinds, type KindNames, type KindTest } from '../../rules/kind.ts'
-import { compilePattern } from '../../rules/pattern.ts'
-import { matcherOfSelector } from '../../rules/selector.ts'
-import { createMemorySourceStore } from '../../store/commit/memory-source-store.ts'
 import { enqueueCurrent } from '../../store/lanes/enqueue-again.ts'
 import { readSalt } from '../../store/redis/layout.ts'
 import { readHash } from '../../store/redis/scan.ts'
-import { userAgent } from '../../version.ts'
-import { connectCluster } from '../../watch/client/connect.ts'
-import { normalise } from '../../watch/decode/normalise.ts'
-import { objectJsonOf } from '../../watch/decode/trim.ts'
-import { createWatchManager } from '../../watch/reflector/manager.ts'
-import { DEFAULT_TIMING } from '../../watch/reflector/timing.ts'
-import { commandLog } from '../command-log.ts'
-import { kubeconfigOptions } from '../environment.ts'
+import type { WatchManager } from '../../watch/reflector/manager.ts'
+import { startWatchesInMemory } from '../dry-run/watches-in-memory.ts'
 import type { DryConfiguration } from '../load-config/configuration.ts'
 import type { OpenQueue } from '../queue/open-queue.ts'
 import { UsageError } from '../usage-error.ts'
@@ -56,31 +45,24 @@ export async function addPresentStates(
   states: States,
 ): Promise<SnapshotCounts> {
   const { config } = configuration
-  const { needs, named, match } = run.snapshot
-  await using stack = new AsyncDisposableStack()
-  const client = connectCluster({ ...kubeconfigOptions(config.kubernetes, context), userAgent })
-  stack.defer(() => client.close())
-  const common = { client, metrics: createMetrics(), log: commandLog('warn', true).log, clock: Date }
-  const enrichment = startEnrichment(common)
-  stack.defer(() => enrichment.close())
-  enrichment.use(needs, config.enrich?.maxObjects)
+  const { snapshot } = run
   const salt = await readSalt(queue.redis, queue.keys)
-  const owners = needs.owners || needs.regardingOwners
-  const { inTemplates } = needs
-  const surroundings = enrichment.surroundings
-  const normaliseContext = { cluster: queue.cluster, salt, surroundings, owners, inTemplates, named }
   const stored = [...(await readHash(queue.redis, queue.keys.sources)).keys()]
   const counts = { objects: 0, matched: 0, limited: 0 }
 
-  async function addStates(source: Source, transitions: readonly Transition[]): Promise<void> {
+  async function addStates(
+    source: Source,
+    transitions: readonly Transition[],
+    eventOf: (transition: Transition) => ClusterEvent,
+  ): Promise<void> {
     if (!isState(source.resource) || !isKind(source.resource)) return
     const sources = sourcesLike(source.key, stored)
     for (const transition of transitions) {
       // What changes while it lists comes to the sink by itself.
       if (signal.aborted || transition.type !== 'ADDED' || !transition.synthesized) continue
       counts.objects++
-      const event = normalise(source, transition, normaliseContext)
-      const { sends, limited } = match(event)
+      const event = eventOf(transition)
+      const { sends, limited } = snapshot.match(event)
       const send = sends.find((it) => it.sink === sink && (rule ?? it.rule) === it.rule)
       if (!send) {
         if (limited.some((it) => it.sinks.includes(sink) && (rule ?? it.rule) === it.rule)) counts.limited++
@@ -102,23 +84,16 @@ export async function addPresentStates(
     }
   }
 
-  const store = createMemorySourceStore({
+  await using inMemory = startWatchesInMemory({
+    config,
+    context,
+    cluster: queue.cluster,
+    salt,
+    snapshot,
+    keepsPrevious: () => false,
     onTransitions: addStates,
-    enrich: enrichment.awaitMetadata,
-    previous: { stores: () => false, jsonOf: (resource, object) => objectJsonOf(resource, object, salt) },
-    clock: Date,
   })
-  const { maxObjectSize: maxObjectBytes } = config.kubernetes
-  const watches = createWatchManager({
-    ...common,
-    store,
-    random: Math.random,
-    timing: DEFAULT_TIMING,
-    matcherOf: compilePattern,
-    selectorOf: matcherOfSelector,
-    ...(maxObjectBytes !== undefined && { maxObjectBytes }),
-  })
-  stack.defer(() => watches.close())
+  const { watches } = inMemory
   const entries = config.watch.filter(({ kind }) => mayHaveStates(kind, isKind))
   watches.apply(entries.map(({ verify: _, ...entry }) => ({ ...entry, initial: 'emit' as const })))
   if (entries.length > 0) await listed(watches, signal)
@@ -155,10 +130,7 @@ const LOOK_MS = 50
 const PATIENCE_MS = 20_000
 
 /** Waits until all watches have listed. Throws if one of them cannot. */
-async function listed(
-  watches: Pick<ReturnType<typeof createWatchManager>, 'statuses'>,
-  signal: AbortSignal,
-): Promise<void> {
+async function listed(watches: Pick<WatchManager, 'statuses'>, signal: AbortSignal): Promise<void> {
   const startMs = performance.now()
   while (!signal.aborted) {
     const statuses = watches.statuses()
