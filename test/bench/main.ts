@@ -19,6 +19,7 @@ import { journalRow } from './row-journal.ts'
 import { kafkaRow } from './row-kafka.ts'
 import { latencyRow } from './row-latency.ts'
 import { limitsRow } from './row-limits.ts'
+import { logsRow } from './row-logs.ts'
 import { manyLanesRow } from './row-many-lanes.ts'
 import { memoryRow, serverMemoryRow } from './row-memory.ts'
 import { oldValuesRow } from './row-old-values.ts'
@@ -55,6 +56,7 @@ const ROWS: readonly Row[] = [
   slackRow,
   latencyRow,
   acknowledgedRow,
+  logsRow,
   ...eventCostRows,
   ...eventKeysRows,
   manyLanesRow,
