@@ -84,7 +84,7 @@ async function warmUp(kubernetes: Kubernetes, url: string): Promise<void> {
   }
 }
 
-/** Of those that tell when they were sent. */
+/** Of the requests that have the time of their write. */
 async function delaysAt(url: string): Promise<number[]> {
   const { delays } = (await (await request(`${url}/stats`)).body.json()) as { delays: (number | null)[] }
   return delays.filter((it) => it !== null)
