@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { hasKubernetes, type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
+import { freePort } from '../servers/ports.ts'
 import { buildBundle, runBundle } from './bundle.ts'
 import { benchEvent } from './event.ts'
+import { liveHeapMb } from './live-heap.ts'
 import { median } from './pairs.ts'
 import { serve } from './processes.ts'
 import type { BenchContext, Result, Row } from './row.ts'
@@ -28,27 +30,30 @@ async function measure(context: BenchContext): Promise<Result> {
   await using redis = await context.startRedis()
   await using hook = await serve('./hook.ts', 'faults')
   const sink = `{ type: webhook, url: "${hook.url}" }`
+  const port = await freePort()
   await using bundle = runBundle(kubernetes.url, redis.url, sink, {
     kubeconfig: kubernetes.kubeconfig,
     watch: 'Event',
+    launcher: ['env', `NODE_OPTIONS=--inspect-port=${port}`],
   })
   const stop = new AbortController()
   const written = writeEvents(kubernetes, stop.signal)
   const samples: number[] = []
   const endMs = performance.now() + context.minutes * 60_000
+  const minute = 60_000 / SAMPLE_MS
+  const first = WARM_UP_MS / SAMPLE_MS
   while (performance.now() < endMs) {
     await pause(SAMPLE_MS)
     samples.push(bundle.residentMb())
   }
+  const liveMb = await liveHeapMb(bundle.child.pid as number, port)
   stop.abort()
   await written
-  const minute = 60_000 / SAMPLE_MS
-  const first = WARM_UP_MS / SAMPLE_MS
   const [before, after] = [median(samples.slice(first, first + minute)), median(samples.slice(-minute))]
   const curve = samples.filter((_, i) => i % (5 * minute) === minute).map((mb) => mb.toFixed(0))
   const ratio = after / before
   return {
-    ours: `${after.toFixed(0)} MB (every 5 minutes: ${curve.join(' ')})`,
+    ours: `${after.toFixed(0)} MB (every 5 minutes: ${curve.join(' ')}), at the end ${liveMb.toFixed(1)} MB of live heap`,
     yardstick: `${before.toFixed(0)} MB`,
     ratio,
     target: `≤ ${MOST_MB} MB, ≤ ${MOST} ×`,
