@@ -187,8 +187,9 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     return { outcome: unreadable(reply), status: reply.status, isCut }
   }
 
+  /** A preset cuts what it repeats of an answer, perhaps within a secret. */
   function masked(outcome: Outcome): Outcome {
-    return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
+    return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail, true) } : outcome
   }
 
   /** What became of the events is unknown. */
@@ -196,6 +197,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     const said = body.slice(0, 200)
     const detail = mask(
       `the answer has no outcome for each event; is url that of the service? ${said}`.trimEnd(),
+      true,
     )
     return { kind: 'retry', reason: 'server-error', detail, scope: 'sink', ambiguous: true }
   }
