@@ -1,4 +1,4 @@
-import { retryAfterIn } from './answers.ts'
+import { retryAfterIn, targetFault } from './answers.ts'
 import { COLOURS, type Cut, cutLog, discordMarkup, fence, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -50,6 +50,8 @@ export const discord: MessagePreset = {
       allowed_mentions: { parse: [] },
     }
   },
+  // A forum takes a message with the thread_id of a post, in the query of the address.
+  answer: (reply) => targetFault(reply, /"code"\s*:\s*22000[1-4]\b/),
   retryAfterMs: (reply) => retryAfterIn(reply, 'retry_after'),
 }
 

@@ -1,4 +1,5 @@
 import type { Severity } from '../../../src/sink/index.ts'
+import { targetFault } from './answers.ts'
 import { cardMarkup, cardText, cutLog, partsOf, plainOf } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -56,6 +57,8 @@ export const teams: MessagePreset = {
     }
     return { type: 'message', attachments: [attachment] }
   },
+  // The workflow is switched off, or deleted: Power Automate does the first by itself where nobody uses it.
+  answer: (reply) => targetFault(reply, /WorkflowTriggerIsNotEnabled/),
 }
 
 function block(text: string, look: object = {}) {
