@@ -50,10 +50,12 @@ export const discord: MessagePreset = {
       allowed_mentions: { parse: [] },
     }
   },
-  // A forum takes a message with the thread_id of a post, in the query of the address.
-  answer: (reply) => targetFault(reply, /"code"\s*:\s*22000[1-4]\b/),
+  answer: (reply) => targetFault(reply, TARGET_FAULT),
   retryAfterMs: (reply) => retryAfterIn(reply, 'retry_after'),
 }
+
+/** A forum, which takes a message with the thread_id of a post in the query of the address; a name or picture that is not permitted. */
+const TARGET_FAULT = /"code"\s*:\s*22000[1-4]\b|"(?:username|avatar_url)"\s*:\s*\{/
 
 function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): string {
   const blocks = [

@@ -290,6 +290,15 @@ const FOR_THE_OPERATOR: [PresetName, number, object][] = [
     400,
     { message: 'Webhooks posted to forum channels must have a thread_name or thread_id', code: 220_001 },
   ],
+  [
+    'discord',
+    400,
+    {
+      message: 'Invalid Form Body',
+      code: 50_035,
+      errors: { username: { _errors: [{ code: 'USERNAME_INVALID_CONTAINS' }] } },
+    },
+  ],
   ['telegram', 400, { ok: false, description: 'Bad Request: need administrator rights in the channel chat' }],
   ['telegram', 400, { ok: false, description: 'Bad Request: CHAT_SEND_PLAIN_FORBIDDEN' }],
   ['telegram', 400, { ok: false, description: 'Bad Request: PEER_ID_INVALID' }],
