@@ -98,17 +98,24 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
   const options = presetOptions(config)
   const secrets = secretsOf(config)
   const mask = createMask([...secrets, ...secretsOfUrl(endpoint.base)])
-  const http = createHttpClient({
+  const wanted = {
     connections: concurrency,
     timeoutMs: config.timeout,
     allowLinkLocal: config.allowLinkLocal,
     tls: config.tls,
     proxy: config.proxy,
     secrets,
-  })
+  }
+  const http = createHttpClient(wanted)
+  // The name is that of the receiver's certificate.
+  const isElsewhere = (config.auth?.oauth2?.tokenUrl.origin ?? endpoint.base.origin) !== endpoint.base.origin
+  const tokenHttp = isElsewhere
+    ? createHttpClient({ ...wanted, tls: { ...config.tls, servername: undefined } })
+    : http
   const sender = createSender(config, http, {
     userAgent,
     clock,
+    tokenHttp,
     conduct: {
       method: service?.method,
       headers: service?.headers?.(options),
@@ -221,7 +228,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     },
     async close() {
       sender.close()
-      await http.close()
+      await Promise.all([http.close(), tokenHttp.close()])
     },
   }
 }
