@@ -92,12 +92,12 @@ function shownFields({ fields }: Content) {
     .filter(({ title, value }) => title !== '' && value !== '')
 }
 
-/** Links become markup: characters that could end one are encoded. */
+/** Links become markup: characters that could end one are encoded. A link beyond the limit is left out: services refuse the message for it. */
 function shownLinks(links: readonly Link[]): Link[] {
   return links
+    .map(({ title, url }) => ({ title: oneLine(title) || 'link', url: encoded(url) }))
     .filter(({ url }) => url.length <= MAX_LINK && /^https?:\/\//.test(url))
     .slice(0, MAX_LINKS)
-    .map(({ title, url }) => ({ title: oneLine(title) || 'link', url: encoded(url) }))
 }
 
 function encoded(url: string): string {

@@ -91,6 +91,14 @@ test.each(PRESET_NAMES)('%s: hostile objects of any size make valid JSON within 
   }
 })
 
+test('discord: a link that is too long once it is encoded is left out, and not the message', async () => {
+  const links = [`https://e.example.com/?q=${'('.repeat(1_900)}`, 'https://e.example.com/?q=(1)']
+  const crash = threeMessages(loadedPresets.discord.markup)['crash']!
+  const content = { ...crash.content, links: links.map((url) => ({ title: 'x', url })) }
+  const [embed] = (await jsonOf('discord', { ...crash, content })).embeds
+  expect(embed.url).toBe('https://e.example.com/?q=%281%29')
+})
+
 test.each(['discord', 'mattermost'] as const)(
   '%s: nothing in an object pings, links or formats',
   async (name) => {
