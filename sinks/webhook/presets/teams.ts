@@ -57,8 +57,8 @@ export const teams: MessagePreset = {
     }
     return { type: 'message', attachments: [attachment] }
   },
-  // The workflow is switched off, or deleted: Power Automate does the first by itself where nobody uses it.
-  answer: (reply) => targetFault(reply, /WorkflowTriggerIsNotEnabled/),
+  // The workflow is deleted or switched off, which Power Automate does by itself where nobody uses it; or it is not one for cards.
+  answer: (reply) => targetFault(reply, /WorkflowTriggerIsNotEnabled|TriggerInputSchemaMismatch/),
 }
 
 function block(text: string, look: object = {}) {

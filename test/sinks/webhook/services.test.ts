@@ -278,6 +278,7 @@ const FOR_THE_OPERATOR: [PresetName, number, object][] = [
     400,
     { error: { code: 'WorkflowTriggerIsNotEnabled', message: "trigger 'manual' with state 'Deleted'" } },
   ],
+  ['teams', 400, { error: { code: 'TriggerInputSchemaMismatch', message: 'did not match its schema' } }],
   ['mattermost', 400, { id: 'web.incoming_webhook.user.app_error', message: 'Couldn’t find the user' }],
   ['rocket-chat', 400, { success: false, error: 'invalid-channel' }],
   [
