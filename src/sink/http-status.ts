@@ -44,7 +44,7 @@ const GONE_PAUSE_MS = 900_000
 
 /** Seconds, also with a fraction, or an HTTP date (RFC 9110 §10.2.3), at most an hour; undefined when it is neither. */
 export function retryAfterMs(value: string | string[] | undefined, nowMs: number): number | undefined {
-  const text = String(value ?? '').trim()
+  const text = String((Array.isArray(value) ? value.at(-1) : value) ?? '').trim()
   const isNumber = /^\d+(\.\d+)?$/.test(text)
   // Date.parse makes a date of `-1`, too.
   if (!isNumber && !/[a-z]/i.test(text)) return undefined

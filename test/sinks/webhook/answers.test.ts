@@ -78,8 +78,9 @@ test('a refusal carries the first bytes of the answer', () => {
   })
 })
 
-test.each<[string, string | undefined, number | undefined]>([
+test.each<[string, string | string[] | undefined, number | undefined]>([
   ['seconds', '7', 7_000],
+  ['two of them, of a receiver and a gateway', ['5', '7'], 7_000],
   ['an HTTP date', 'Thu, 01 Jan 1970 00:00:10 GMT', 10_000],
   ['a date in the past', 'Thu, 01 Jan 1970 00:00:00 GMT', 0],
   ['far too long', '999999', 3_600_000],
