@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import SMTPConnection, {
   type SMTPConnectionOptions,
@@ -58,6 +59,8 @@ export interface SessionOptions {
   port: number
   tls: { mode: TlsMode } & TlsOptions
   auth?: { user: string; password: string } | undefined
+  /** The domain of the sender. */
+  domain?: string | undefined
   timeoutMs: number
 }
 
@@ -217,11 +220,13 @@ export class Interrupted extends Error {
   }
 }
 
-function connectionOptions({ host, port, tls, timeoutMs }: SessionOptions): SMTPConnectionOptions {
+function connectionOptions({ host, port, tls, domain, timeoutMs }: SessionOptions): SMTPConnectionOptions {
   const { mode, servername, ...certificates } = tls
   return {
     host,
     port,
+    // A pod has no full name. nodemailer would send [127.0.0.1] then, for which Google's relay closes the connection: it wants a domain.
+    ...(domain !== undefined && !hostname().includes('.') && { name: domain }),
     secure: mode === 'implicit',
     requireTLS: mode === 'starttls',
     ignoreTLS: mode === 'none',

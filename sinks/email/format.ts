@@ -1,6 +1,7 @@
 import {
   type Content,
   clock,
+  endOfLog,
   MAX_SHOWN_CHANGES,
   type Message,
   SEVERITY_SIGNS,
@@ -23,6 +24,7 @@ const MAX = {
   text: 6_000,
   field: 1_000,
   quote: 4_000,
+  logs: 8_000,
   path: 200,
   value: 300,
   command: 1_000,
@@ -83,6 +85,13 @@ export function writeMail(message: Message, { short = false } = {}): Written {
     truncated ||= text.length > 4 * max
     return { text: shown, html: inHtml(shown) }
   }
+  /** The end of a log counts, so its beginning is cut. */
+  const log = (text: string): Part => {
+    const most = short ? MAX.logs * SHORT : MAX.logs
+    truncated ||= text.length > most
+    const shown = severalLines(endOfLog(text, most))
+    return { text: shown, html: inHtml(shown) }
+  }
   const sign = SEVERITY_SIGNS[content.severity]
   const title = rich(content.title.slice(0, 20 * MAX.title), MAX.title, oneLine)
   const text = rich(content.text.slice(0, 20 * MAX.text), MAX.text, severalLines)
@@ -103,6 +112,7 @@ export function writeMail(message: Message, { short = false } = {}): Written {
   }))
   const more = content.changes.length - changes.length
   const quote = plain(content.quote, MAX.quote, severalLines)
+  const logs = log(content.logs ?? '')
   const command =
     content.command.length > MAX.command ? { text: '', html: '' } : plain(content.command, MAX.command)
   const links = linksOf(content)
@@ -117,6 +127,7 @@ export function writeMail(message: Message, { short = false } = {}): Written {
     fields.length === 0 ? undefined : fieldsBlock(fields),
     changes.length === 0 ? undefined : changesBlock(changes, more),
     quote.text === '' ? undefined : { text: indented(quote.text), html: pre(quote.html) },
+    logs.text === '' ? undefined : { text: indented(logs.text, '| '), html: pre(logs.html) },
     command.text === '' ? undefined : { text: `$ ${command.text}`, html: pre(command.html) },
     links.length === 0 ? undefined : linksBlock(links),
   ]
@@ -181,8 +192,8 @@ function pre(html: string): string {
   return `<pre style="background:#f5f5f5;color:#212121;padding:8px;white-space:pre-wrap;word-break:break-word">${html}</pre>`
 }
 
-function indented(text: string): string {
-  return text.replace(/^/gm, '> ')
+function indented(text: string, mark = '> '): string {
+  return text.replace(/^/gm, mark)
 }
 
 function valueText(value: unknown): string {

@@ -11,7 +11,8 @@ const CALL_MS = 55_000
 export function openEmail(config: EmailConfig, context: SinkContext): Sink<EmailRoute> {
   const { name, store, log, clock, userAgent, metrics } = context
   const { host, port, tls, auth, timeout: timeoutMs } = config
-  const sessions = createSessions({ host, port, tls, auth, timeoutMs }, config.concurrency)
+  const domain = config.from.address.slice(config.from.address.lastIndexOf('@') + 1)
+  const sessions = createSessions({ host, port, tls, auth, domain, timeoutMs }, config.concurrency)
   const mask = createMask(secretsOf(config))
   const refused = metrics.counter(
     'refused_recipients_total',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { constants, createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
@@ -266,12 +267,15 @@ export function keepFullFiles({ path, maxFiles, compress, log }: FullFilesOption
 
   async function tidy(): Promise<void> {
     const names = await namesIn(folder)
-    for (const name of names) if (kindOf(path, name) === 'part') await removeAbandoned(join(folder, name))
+    // Another process may tidy up the same folder: what it has deleted or packed is done.
+    for (const name of names)
+      if (kindOf(path, name) === 'part') await removeAbandoned(join(folder, name)).catch(goneOrThrow)
     const full = fullFiles(path, names)
     const kept = full.slice(-maxFiles)
-    for (const name of full.slice(0, -maxFiles)) await unlink(join(folder, name))
+    for (const name of full.slice(0, -maxFiles)) await unlink(join(folder, name)).catch(goneOrThrow)
     if (!compress) return
-    for (const name of kept) if (!name.endsWith('.gz')) await pack(join(folder, name), ending.signal)
+    for (const name of kept)
+      if (!name.endsWith('.gz')) await pack(join(folder, name), ending.signal).catch(goneOrThrow)
   }
 
   return {
@@ -301,9 +305,12 @@ async function removeAbandoned(part: string): Promise<void> {
   if (Date.now() - mtimeMs > ABANDONED_MS) await unlink(part)
 }
 
-/** The compressed file gets its name when it is complete and synced; only then the original is deleted. */
+/**
+ * The compressed file gets its name when it is complete and synced; only then the original is deleted. Each run has a part of its own:
+ * processes in containers have the same id, and a sink that is replaced may be packing still.
+ */
 async function pack(file: string, signal: AbortSignal): Promise<void> {
-  const part = `${file}.gz.${process.pid}.part`
+  const part = `${file}.gz.${randomUUID()}.part`
   try {
     const output = createWriteStream(part, { mode: 0o640, flush: true })
     await pipeline(createReadStream(file), createGzip(), output, { signal })

@@ -39,18 +39,21 @@ export interface BatchReply {
   isCut?: boolean
 }
 
-type Request = (items: readonly Item[], signal: AbortSignal) => Promise<BatchReply>
-type Send = (items: readonly Item[], signal: AbortSignal) => Promise<readonly Outcome[]>
+/** `calledMs` is when the call of the sink began, by `performance.now()`. */
+type Request = (items: readonly Item[], signal: AbortSignal, calledMs: number) => Promise<BatchReply>
+type Send = (items: readonly Item[], signal: AbortSignal, calledMs: number) => Promise<readonly Outcome[]>
 
 /**
  * Delivers messages in requests of many, in the order of each object. Events of an object that failed do not overtake it; nothing is
  * sent any more once the whole sink failed.
  */
 export function createBatches(format: BatchFormat, request: Request) {
-  const divided: Send = (items, signal) => sendDivided(items, request, signal)
+  const divided: Send = (items, signal, calledMs) =>
+    sendDivided(items, (some, stop) => request(some, stop, calledMs), signal)
   const send = format.waitMs > 0 ? joined(format, divided) : divided
 
   return async (messages: readonly Message[], signal: AbortSignal): Promise<Outcome[]> => {
+    const calledMs = performance.now()
     const outcomes = new Map<Message, Outcome>()
     const held = new Held()
     let waiting = messages
@@ -64,7 +67,7 @@ export function createBatches(format: BatchFormat, request: Request) {
       if (waiting.length === 0) return messages.map((message) => outcomes.get(message) as Outcome)
       const items = takeItems(waiting, format, outcomes)
       if (items.length === 0) continue
-      for (const [i, outcome] of (await send(items, signal)).entries()) {
+      for (const [i, outcome] of (await send(items, signal, calledMs)).entries()) {
         const { message, note } = items[i] as Item
         outcomes.set(message, outcome.kind === 'delivered' && note ? { kind: 'delivered', note } : outcome)
         held.add(message, outcome)
@@ -109,13 +112,15 @@ function attempt(make: () => Item): Item | { fault: Outcome } {
   }
 }
 
+type TimedRequest = (items: readonly Item[], signal: AbortSignal) => Promise<BatchReply>
+
 /** Answers that may be the fault of one event among many, or of their number. */
 const DIVISIBLE = [400, 413, 422]
 
 /** Sends a request. One that is refused for its size or content, or whose answer is too long, is sent again in halves, until an event is alone. */
 async function sendDivided(
   items: readonly Item[],
-  request: Request,
+  request: TimedRequest,
   signal: AbortSignal,
 ): Promise<Outcome[]> {
   const { outcome, status, each, isCut } = await tried(items, request, signal)
@@ -133,7 +138,11 @@ async function sendDivided(
 }
 
 /** An exception, such as an abort before the semaphore is free, must not affect outcomes of earlier requests. */
-async function tried(items: readonly Item[], request: Request, signal: AbortSignal): Promise<BatchReply> {
+async function tried(
+  items: readonly Item[],
+  request: TimedRequest,
+  signal: AbortSignal,
+): Promise<BatchReply> {
   try {
     return await request(items, signal)
   } catch (error) {
@@ -143,7 +152,7 @@ async function tried(items: readonly Item[], request: Request, signal: AbortSign
   }
 }
 
-/** Events that are not sent because of an earlier failure: those of the same object, or all once the sink failed. */
+/** Events that are not sent because of an earlier failure: those of the same object, or all once the sink failed or no time is left. */
 class Held {
   #all: Outcome | undefined
   readonly #ofObjects = new Map<string, Outcome>()
@@ -152,7 +161,8 @@ class Held {
     if (outcome.kind !== 'retry' && outcome.kind !== 'later') return
     const notSent = { ...outcome }
     if (notSent.kind === 'retry') delete notSent.ambiguous
-    if (!message || (outcome.kind === 'retry' && outcome.scope === 'sink')) this.#all ??= notSent
+    const isOfAll = outcome.kind === 'later' || outcome.scope === 'sink'
+    if (!message || isOfAll) this.#all ??= notSent
     else this.#ofObjects.set(orderOf(message), notSent)
   }
 
@@ -165,6 +175,8 @@ class Held {
 interface Open {
   items: Item[]
   bytes: number
+  /** Of the first call. */
+  calledMs: number
   stop: AbortController
   timer: NodeJS.Timeout
   sent: PromiseWithResolvers<readonly Outcome[]>
@@ -174,10 +186,11 @@ interface Open {
 function joined({ max, maxBytes, waitMs }: BatchFormat, send: Send): Send {
   let open: Open | undefined
 
-  function begin(): Open {
+  function begin(calledMs: number): Open {
     const created: Open = {
       items: [],
       bytes: 0,
+      calledMs,
       stop: new AbortController(),
       timer: setTimeout(() => end(created), waitMs),
       sent: Promise.withResolvers(),
@@ -189,13 +202,13 @@ function joined({ max, maxBytes, waitMs }: BatchFormat, send: Send): Send {
     if (open === it) open = undefined
     clearTimeout(it.timer)
     const { resolve, reject } = it.sent
-    send(it.items, it.stop.signal).then(resolve, reject)
+    send(it.items, it.stop.signal, it.calledMs).then(resolve, reject)
   }
 
-  return async (items, signal) => {
+  return async (items, signal, calledMs) => {
     const bytes = items.reduce((sum, { size }) => sum + size, 0)
     if (open && (open.items.length + items.length > max || open.bytes + bytes > maxBytes)) end(open)
-    open ??= begin()
+    open ??= begin(calledMs)
     const mine = open
     const at = mine.items.length
     mine.items.push(...items)

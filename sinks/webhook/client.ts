@@ -31,10 +31,10 @@ export interface Conduct {
 export function createSender(
   config: WebhookConfig,
   http: HttpClient,
-  parts: { userAgent: string; clock: Clock; conduct: Conduct },
+  parts: { userAgent: string; clock: Clock; conduct: Conduct; tokenHttp: HttpClient },
 ) {
   const { secret, headers, auth } = config
-  const { userAgent, clock, conduct } = parts
+  const { userAgent, clock, conduct, tokenHttp } = parts
   const { method = config.method, readBody = false } = conduct
   const common = {
     'user-agent': userAgent,
@@ -42,7 +42,7 @@ export function createSender(
     ...inLowerCase(headers),
     ...authorizationOf(auth),
   }
-  const tokens = auth?.oauth2 && tokensOf(auth.oauth2, http, userAgent)
+  const tokens = auth?.oauth2 && tokensOf(auth.oauth2, tokenHttp, userAgent)
 
   function send(
     url: URL,

@@ -98,6 +98,12 @@ function checkPreset(preset: PresetName, options: GivenOptions, issue: Issue): v
   const actions: readonly string[] = ACTIONS[preset as keyof typeof ACTIONS] ?? []
   if (action !== undefined && actions.length > 0 && !actions.includes(action))
     issue(['action'], `must be one of ${actions.join(', ')}`)
+  const { topic } = options
+  if (preset === 'ntfy' && topic !== undefined && url?.base.pathname.replace(/\/$/, '').endsWith(`/${topic}`))
+    issue(
+      ['url'],
+      'must be the server without the topic, such as https://ntfy.example.com: at the address of a topic, ntfy shows the JSON itself',
+    )
   if (preset === 'alertmanager' && url && !url.template && !/\/api\/v2\/alerts$/.test(url.base.pathname))
     issue(['url'], 'must end in /api/v2/alerts, such as http://alertmanager:9093/api/v2/alerts')
 }

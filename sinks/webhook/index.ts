@@ -31,6 +31,12 @@ const DEFAULT_CONCURRENCY = 64
 const QUICK_CONCURRENCY = 128
 const QUICK_MS = 100
 
+/** The core stops a call after 60 s: what is under way then may have arrived, and would arrive again. */
+const CALL_MS = 55_000
+const DEFAULT_TIMEOUT_MS = 20_000
+/** What waits for requests of others has not failed. */
+const LATER: Outcome = { kind: 'later', afterMs: 0 }
+
 /**
  * Posts every event: as a CloudEvent, by a template, or in the format of a preset's service; one or many in a request; in order for each
  * object.
@@ -98,17 +104,24 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
   const options = presetOptions(config)
   const secrets = secretsOf(config)
   const mask = createMask([...secrets, ...secretsOfUrl(endpoint.base)])
-  const http = createHttpClient({
+  const wanted = {
     connections: concurrency,
     timeoutMs: config.timeout,
     allowLinkLocal: config.allowLinkLocal,
     tls: config.tls,
     proxy: config.proxy,
     secrets,
-  })
+  }
+  const http = createHttpClient(wanted)
+  // The name is that of the receiver's certificate.
+  const isElsewhere = (config.auth?.oauth2?.tokenUrl.origin ?? endpoint.base.origin) !== endpoint.base.origin
+  const tokenHttp = isElsewhere
+    ? createHttpClient({ ...wanted, tls: { ...config.tls, servername: undefined } })
+    : http
   const sender = createSender(config, http, {
     userAgent,
     clock,
+    tokenHttp,
     conduct: {
       method: service?.method,
       headers: service?.headers?.(options),
@@ -122,6 +135,10 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
   const slots = createSemaphore(
     () => fixed ?? (averageMs < QUICK_MS ? QUICK_CONCURRENCY : DEFAULT_CONCURRENCY),
   )
+
+  const beginMs = CALL_MS - (config.timeout ?? DEFAULT_TIMEOUT_MS)
+  /** Whether too little is left of the time of a call, which began at `calledMs`, for one more request. */
+  const isLate = (calledMs: number) => performance.now() - calledMs > beginMs
 
   async function request(
     url: URL,
@@ -175,11 +192,19 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     return service?.target?.(endpoint.base, { options, nowMs: clock.now() }) ?? endpoint.base
   }
 
-  async function sendBatch(items: readonly Item[], signal: AbortSignal): Promise<BatchReply> {
+  async function sendBatch(
+    items: readonly Item[],
+    signal: AbortSignal,
+    calledMs: number,
+  ): Promise<BatchReply> {
     const { batch } = format
     if (!batch || !target) throw new Error('a single request is no batch')
     const envelope = envelopeOf(items.map(({ message }) => message))
-    const reply = await slots.run(() => request(target, envelope, batch.body(items), signal), signal)
+    const reply = await slots.run(
+      async () => (isLate(calledMs) ? undefined : request(target, envelope, batch.body(items), signal)),
+      signal,
+    )
+    if (!reply) return { outcome: LATER, status: 0 }
     if (reply.outcome.kind !== 'delivered' || !batch.answers) return reply
     const each = batch.answers(reply.body, items)
     if (each) return { ...reply, each: each.map(masked) }
@@ -187,8 +212,9 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     return { outcome: unreadable(reply), status: reply.status, isCut }
   }
 
+  /** A preset cuts what it repeats of an answer, perhaps within a secret. */
   function masked(outcome: Outcome): Outcome {
-    return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
+    return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail, true) } : outcome
   }
 
   /** What became of the events is unknown. */
@@ -196,6 +222,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     const said = body.slice(0, 200)
     const detail = mask(
       `the answer has no outcome for each event; is url that of the service? ${said}`.trimEnd(),
+      true,
     )
     return { kind: 'retry', reason: 'server-error', detail, scope: 'sink', ambiguous: true }
   }
@@ -205,10 +232,12 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
   return {
     deliver(batch, signal) {
       if (deliverBatches) return deliverBatches(batch, signal)
+      const calledMs = performance.now()
       return deliverInOrder(
         batch,
         { concurrency },
-        (message, stop) => slots.run(() => deliverOne(message, stop), stop),
+        (message, stop) =>
+          slots.run(async () => (isLate(calledMs) ? LATER : deliverOne(message, stop)), stop),
         signal,
       )
     },
@@ -219,7 +248,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     },
     async close() {
       sender.close()
-      await http.close()
+      await Promise.all([http.close(), tokenHttp.close()])
     },
   }
 }

@@ -98,10 +98,32 @@ async function tunnel(socket: Socket, url: URL, proxy: URL, signal: AbortSignal)
   const lines = [`CONNECT ${target} HTTP/1.1`, `host: ${target}`]
   if (authorization) lines.push(`proxy-authorization: ${authorization}`)
   socket.write(`${lines.join('\r\n')}\r\n\r\n`)
-  const [chunk] = (await once(socket, 'data', { signal })) as [Buffer]
-  const status = /^HTTP\/1\.[01] (\d{3})/.exec(chunk.toString('latin1'))?.[1] ?? '502'
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(await headOf(socket, signal))?.[1] ?? '502'
   if (status !== '200') throw new Error(`Proxy response (${status})`)
-  socket.pause()
+}
+
+const MAX_HEAD = 16_384
+
+/** Returns the answer of a proxy up to its empty line, or its beginning; what follows belongs to the tunnel, and stays in the socket. */
+async function headOf(socket: Socket, signal: AbortSignal): Promise<string> {
+  const whole = Promise.withResolvers<void>()
+  let head = ''
+  const read = (chunk: Buffer) => {
+    head += chunk.toString('latin1')
+    if (!head.includes('\r\n\r\n') && head.length < MAX_HEAD) return
+    socket.pause()
+    whole.resolve()
+  }
+  const stop = () => whole.reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  socket.on('data', read).once('end', whole.resolve)
+  try {
+    await whole.promise
+    return head
+  } finally {
+    signal.removeEventListener('abort', stop)
+    socket.off('data', read).off('end', whole.resolve)
+  }
 }
 
 /** Where a connection was to lead. */

@@ -27,7 +27,8 @@ export function outcomeOfStatus(
 function policyOf(status: number): readonly [reason: Reason, retryScope?: Scope] {
   if (status >= 300 && status < 400) return ['config', 'sink']
   if (status === 429) return ['rate-limited', 'sink']
-  if (status === 401 || status === 403 || status === 407) return ['auth', 'sink']
+  // 402: the account's plan does not permit it.
+  if (status === 401 || status === 402 || status === 403 || status === 407) return ['auth', 'sink']
   if (status === 410) return ['gone', 'sink']
   if (status === 404) return ['config', 'sink']
   if (status === 408) return ['timeout', 'sink']
@@ -41,10 +42,12 @@ const MAX_RETRY_AFTER_MS = 3_600_000
 /** A receiver that is gone needs no frequent retries. */
 const GONE_PAUSE_MS = 900_000
 
-/** Seconds or an HTTP date (RFC 9110 §10.2.3), at most an hour; undefined when it is neither. */
+/** Seconds, also with a fraction, or an HTTP date (RFC 9110 §10.2.3), at most an hour; undefined when it is neither. */
 export function retryAfterMs(value: string | string[] | undefined, nowMs: number): number | undefined {
-  const text = String(value ?? '').trim()
-  if (text === '') return undefined
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs
+  const text = String((Array.isArray(value) ? value.at(-1) : value) ?? '').trim()
+  const isNumber = /^\d+(\.\d+)?$/.test(text)
+  // Date.parse makes a date of `-1`, too.
+  if (!isNumber && !/[a-z]/i.test(text)) return undefined
+  const ms = isNumber ? Math.ceil(Number(text) * 1_000) : Date.parse(text) - nowMs
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS) : undefined
 }

@@ -15,10 +15,16 @@ export interface HttpProxyOptions {
   names?: Readonly<Record<string, string>>
   /** Whom it lets through, as `user:password`. Default: everybody. */
   user?: string
+  /** Answers a request for a tunnel in two pieces. */
+  inPieces?: boolean
 }
 
 /** A proxy as companies have them: tunnels for https, plain requests for http. */
-export async function startHttpProxy({ names = {}, user }: HttpProxyOptions = {}): Promise<HttpProxy> {
+export async function startHttpProxy({
+  names = {},
+  user,
+  inPieces = false,
+}: HttpProxyOptions = {}): Promise<HttpProxy> {
   const allowed = user && `Basic ${Buffer.from(user).toString('base64')}`
   const asked: string[] = []
   const credentials: string[] = []
@@ -50,8 +56,10 @@ export async function startHttpProxy({ names = {}, user }: HttpProxyOptions = {}
     if (allowed && message.headers['proxy-authorization'] !== allowed)
       return void client.end('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n')
     const onward = connect(Number(port), names[host] ?? host, () => {
-      client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
-      onward.pipe(client).pipe(onward)
+      const begin = () => void onward.pipe(client).pipe(onward)
+      if (!inPieces) return client.write('HTTP/1.1 200 Connection Established\r\n\r\n', begin)
+      client.write('HTTP/1.1 200 Connection Established\r\nvia: 1.1 proxy\r')
+      return setTimeout(() => client.write('\n\r\n', begin), 50)
     })
     for (const [socket, other] of [
       [onward, client],

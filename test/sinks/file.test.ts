@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   existsSync,
@@ -17,7 +17,7 @@ import { basename, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test, vi } from 'vitest'
 import file, { FileConfig, lineOf } from '../../sinks/file/index.ts'
-import { faultOf, fullMs, fullName, kindOf } from '../../sinks/file/log-file.ts'
+import { faultOf, fullMs, fullName, keepFullFiles, kindOf } from '../../sinks/file/log-file.ts'
 import { sampleMessages } from '../../src/sink/testkit/index.ts'
 import { loadText } from '../config/load-text.ts'
 import { waitFor } from '../wait-for.ts'
@@ -169,6 +169,27 @@ test('full files are packed, also those that an earlier process left', async () 
   await sink.deliver(batch.slice(15), never)
   await waitFor(packed, { what: () => names().join() })
   expect(allIds()).toEqual(idsOf(batch))
+})
+
+test('two that pack the same file at the same time do not write into each other, and none complains', async () => {
+  // Processes in containers have the same id; so have a sink and the one that replaces it.
+  const { path, names } = room()
+  const full = fullName(path, 0)
+  execFileSync('mkfifo', [full])
+  // Both stay in the middle of the file as long as something may still be written to it.
+  await using writer = await open(full, 'r+')
+  const warnings: object[] = []
+  const log = { debug() {}, info() {}, error() {}, warn: (fields: object) => void warnings.push(fields) }
+  const both = [1, 2].map(() => keepFullFiles({ path, maxFiles: 3, compress: true, log }))
+  for (const it of both) it.look()
+  await waitFor(() => names().filter((it) => it.endsWith('.part')).length === 2, {
+    what: 'both write a part',
+    timeoutMs: 3_000,
+  })
+  await writer.close()
+  await waitFor(() => names().join() === `${basename(full)}.gz`, { what: 'the packed file alone' })
+  for (const it of both) await it.close()
+  expect(warnings).toEqual([])
 })
 
 test('a new interval begins a new file, also when it began while nothing ran', async () => {

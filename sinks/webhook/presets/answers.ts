@@ -30,6 +30,19 @@ export function outcomeOfCode({ status, body }: Reply, codes: AnswerCodes): Outc
   return { kind: 'retry', reason: 'server-error', detail, scope: 'event' }
 }
 
+/**
+ * Returns the outcome of an answer that has the status of a bad message, but whose text means the target of all messages: the operator
+ * must act, so the sink waits. Undefined where the status decides. Services use 400 unless `statuses` names others.
+ */
+export function targetFault(
+  { status, body }: Reply,
+  text: RegExp,
+  statuses: readonly number[] = [400],
+): Outcome | undefined {
+  if (!statuses.includes(status) || !text.test(body)) return undefined
+  return { kind: 'retry', reason: 'config', detail: `HTTP ${status}: ${body.slice(0, 500)}`, scope: 'sink' }
+}
+
 /** A proxy or a login page in between answers 200, too. */
 function noResult(body: string): Outcome {
   const detail = `the answer has no result; is url that of the service? ${body.slice(0, 200)}`.trimEnd()

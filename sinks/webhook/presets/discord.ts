@@ -1,4 +1,4 @@
-import { retryAfterIn } from './answers.ts'
+import { retryAfterIn, targetFault } from './answers.ts'
 import { COLOURS, type Cut, cutLog, discordMarkup, fence, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -50,8 +50,12 @@ export const discord: MessagePreset = {
       allowed_mentions: { parse: [] },
     }
   },
+  answer: (reply) => targetFault(reply, TARGET_FAULT),
   retryAfterMs: (reply) => retryAfterIn(reply, 'retry_after'),
 }
+
+/** A forum, which takes a message with the thread_id of a post in the query of the address; a name or picture that is not permitted. */
+const TARGET_FAULT = /"code"\s*:\s*22000[1-4]\b|"(?:username|avatar_url)"\s*:\s*\{/
 
 function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): string {
   const blocks = [

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  detailOf,
   type Message,
   type Outcome,
   outcomeOfStatus,
@@ -74,12 +75,19 @@ function parsed(reply: string): unknown {
   }
 }
 
+/** The index takes no document, or cannot be made: no room for its shards. Elasticsearch answers with the status of a bad document. */
+const INDEX_FAULT =
+  /^index_closed_exception|this action would add .{1,40} shards?\b.* maximum .{0,20}shards open|no write index is defined/
+
 function outcomeOf(answer: unknown): Outcome {
   const { status, error } = mapOf(answer) as { status?: unknown; error?: unknown }
   if (typeof status !== 'number') return outcomeOfStatus(502, undefined, 'an item without a status', 0)
   if (status < 300 || status === 409) return { kind: 'delivered' }
   const { type = '', reason = '' } = mapOf(error) as { type?: string; reason?: string }
-  const outcome = outcomeOfStatus(status, undefined, `${type}: ${reason}`, 0)
+  const text = `${type}: ${reason}`
+  if (status === 400 && INDEX_FAULT.test(text))
+    return { kind: 'retry', reason: 'config', detail: detailOf(`HTTP 400: ${text}`), scope: 'event' }
+  const outcome = outcomeOfStatus(status, undefined, text, 0)
   // One index may be closed or missing while others take events; a full queue is that of the node.
   return outcome.kind === 'retry' && status !== 429 ? { ...outcome, scope: 'event' } : outcome
 }

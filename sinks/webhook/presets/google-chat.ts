@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { targetFault } from './answers.ts'
 import { COLOURS, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, subjectKey } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -44,6 +45,8 @@ export const googleChat: MessagePreset = {
       thread: { threadKey: thread },
     }
   },
+  // The key in the address is not that of a webhook.
+  answer: (reply) => targetFault(reply, /API_KEY_INVALID|API key not valid/),
 }
 
 /** In fields without markup, <users/all> would still mention everybody. */

@@ -1,3 +1,4 @@
+import { targetFault } from './answers.ts'
 import {
   attachmentFields,
   COLOURS,
@@ -53,4 +54,6 @@ export const mattermost: MessagePreset = {
       ],
     }
   },
+  // The webhook is deleted, or its channel is that of a user who is not there.
+  answer: (reply) => targetFault(reply, /web\.incoming_webhook\.(invalid|user)\.app_error/),
 }

@@ -1,4 +1,5 @@
 import type { Message, Severity } from '../../../src/sink/index.ts'
+import { targetFault } from './answers.ts'
 import type { PresetOptions } from './options.ts'
 import { boundedKey, type Cut, cutLog, isOver, partsOf, subjectKey } from './parts.ts'
 import { withPath } from './paths.ts'
@@ -35,6 +36,8 @@ export const opsgenie: MessagePreset = {
     return url
   },
   headers: ({ apiKey = '' }) => ({ authorization: `GenieKey ${apiKey}` }),
+  // What is no UUID is no key; a key that nobody has is 401.
+  answer: (reply) => targetFault(reply, /Key format is not valid/i, [422]),
   body(message, options, cut) {
     const action = actionOf(message, options)
     const { about } = message.summary

@@ -92,12 +92,12 @@ function shownFields({ fields }: Content) {
     .filter(({ title, value }) => title !== '' && value !== '')
 }
 
-/** Links become markup: characters that could end one are encoded. */
+/** Links become markup: characters that could end one are encoded. A link beyond the limit is left out: services refuse the message for it. */
 function shownLinks(links: readonly Link[]): Link[] {
   return links
+    .map(({ title, url }) => ({ title: oneLine(title) || 'link', url: encoded(url) }))
     .filter(({ url }) => url.length <= MAX_LINK && /^https?:\/\//.test(url))
     .slice(0, MAX_LINKS)
-    .map(({ title, url }) => ({ title: oneLine(title) || 'link', url: encoded(url) }))
 }
 
 function encoded(url: string): string {
@@ -118,11 +118,16 @@ function valueText(value: unknown): string {
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text
 }
 
-/** Returns cluster and object, for an Event the regarded object, for a digest its group. */
+/**
+ * Returns cluster and object, for an Event the regarded object, for a digest its group. By name, as limits count: an object that was
+ * created again is the same, and Events about one Node name different uids. An Event about what has no uid, such as a report of
+ * kubeherald, has a key of its own.
+ */
 export function subjectKey({ event, rule, notice }: Pick<Message, 'event' | 'rule' | 'notice'>): string {
   if (notice?.kind === 'digest') return `${event.cluster}/${rule}/${JSON.stringify(notice.by)}`
-  const about = event.event?.regarding.uid || event.uid
-  return `${event.cluster}/${about}`
+  const { regarding } = event.event ?? {}
+  const { kind, namespace, name } = regarding?.uid && regarding.kind && regarding.name ? regarding : event
+  return [event.cluster, kind, namespace, name].filter(Boolean).join('/')
 }
 
 /** A key of at most `max` characters; a longer one keeps its beginning and gets a hash. */

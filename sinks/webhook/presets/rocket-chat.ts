@@ -1,3 +1,4 @@
+import { targetFault } from './answers.ts'
 import {
   attachmentFields,
   COLOURS,
@@ -51,4 +52,9 @@ export const rocketChat: MessagePreset = {
       ],
     }
   },
+  answer: (reply) => targetFault(reply, TARGET_FAULT),
 }
+
+/** The webhook is deleted, its script fails, or it must not write into this channel. */
+const TARGET_FAULT =
+  /Invalid integration id or token|invalid-channel|overriding destination channel|error-running-script/i

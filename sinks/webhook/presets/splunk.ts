@@ -1,11 +1,14 @@
-import type { Reply } from '../../../src/sink/index.ts'
 import { JSON_TYPE, writtenAs } from '../batch-format.ts'
+import { targetFault } from './answers.ts'
 import { clean } from './parts.ts'
 import { withPath } from './paths.ts'
 import type { LogPreset } from './preset.ts'
 
-/** Codes of answers that the configuration causes, not the event: the index that is named is none of the token's. */
-const INCORRECT_INDEX = 7
+/**
+ * Codes of answers that the configuration causes, not the event: an index that is none of the token's (7), a token with indexer
+ * acknowledgement, which needs a channel (10, 11).
+ */
+const TARGET_FAULT = /"code"\s*:\s*(7|10|11)\b/
 
 /** The HTTP Event Collector of Splunk: events one after the other, as JSON. */
 export const splunk: LogPreset = {
@@ -15,7 +18,7 @@ export const splunk: LogPreset = {
   batch: { max: 500, maxBytes: 800_000 },
   target: (base) => withPath(base, '/services/collector/event'),
   headers: ({ token = '' }) => ({ authorization: `Splunk ${token}` }),
-  answer: incorrectIndex,
+  answer: (reply) => targetFault(reply, TARGET_FAULT),
   format: ({ index }) => ({
     part({ message, time, value }) {
       const event = {
@@ -30,10 +33,4 @@ export const splunk: LogPreset = {
     },
     body: (items) => writtenAs(JSON_TYPE, items, { before: '', separator: '\n', after: '' }),
   }),
-}
-
-function incorrectIndex({ status, body }: Reply) {
-  if (status !== 400 || Number(/"code"\s*:\s*(\d+)/.exec(body)?.[1]) !== INCORRECT_INDEX) return undefined
-  const detail = `HTTP 400: ${body.slice(0, 500)}`
-  return { kind: 'retry', reason: 'config', detail, scope: 'sink' } as const
 }

@@ -1,4 +1,5 @@
 import type { Severity } from '../../../src/sink/index.ts'
+import { targetFault } from './answers.ts'
 import { cardMarkup, cardText, cutLog, partsOf, plainOf } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -56,6 +57,8 @@ export const teams: MessagePreset = {
     }
     return { type: 'message', attachments: [attachment] }
   },
+  // The workflow is deleted or switched off, which Power Automate does by itself where nobody uses it; or it is not one for cards.
+  answer: (reply) => targetFault(reply, /WorkflowTriggerIsNotEnabled|TriggerInputSchemaMismatch/),
 }
 
 function block(text: string, look: object = {}) {

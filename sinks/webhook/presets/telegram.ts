@@ -1,5 +1,5 @@
 import { type Outcome, outcomeOfStatus, type Reply } from '../../../src/sink/index.ts'
-import { memberOf, retryAfterIn } from './answers.ts'
+import { memberOf, retryAfterIn, targetFault } from './answers.ts'
 import { type Cut, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
 import { withoutSlashes } from './paths.ts'
 import type { MessagePreset } from './preset.ts'
@@ -66,13 +66,17 @@ function pre(text: string): string {
   return `<pre>${htmlText(text)}</pre>`
 }
 
-/** The operator must act: the chat is gone, was renumbered, or the bot may not write there. */
+/**
+ * The operator must act: the chat is gone, was renumbered, or the bot may not write there. What is not lower case is a code of Telegram's
+ * servers, which the Bot API passes on as 400: https://core.telegram.org/method/messages.sendMessage#possible-errors
+ */
 const CHAT_FAULT =
-  /chat not found|upgraded to a supergroup|thread not found|not enough rights|no rights to send|CHAT_WRITE_FORBIDDEN|is deactivated|chat_id is empty|TOPIC_/i
+  /[cC]hat not found|upgraded to a supergroup|thread not found|[nN]ot enough rights|no (?:rights to send|write access)|need administrator rights|(?:is|was) deactivated|chat_id is empty|\b(?:CHAT|CHANNEL|PEER|TOPIC|USER_BANNED)_[A-Z_]+/
 
-function outcomeOfAnswer({ status, body }: Reply): Outcome | undefined {
-  if (status === 400 && CHAT_FAULT.test(body))
-    return { kind: 'retry', reason: 'config', detail: `HTTP 400: ${body.slice(0, 500)}`, scope: 'sink' }
+function outcomeOfAnswer(reply: Reply): Outcome | undefined {
+  const { status, body } = reply
+  const fault = targetFault(reply, CHAT_FAULT)
+  if (fault) return fault
   if (status >= 300 || status === 0 || memberOf(body, 'ok') === true) return undefined
   const code = memberOf(body, 'error_code')
   if (typeof code === 'number' && code >= 300) return outcomeOfStatus(code, undefined, body, 0)

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { afterEach, expect, test } from 'vitest'
 import type { EmailRoute } from '../../../sinks/email/config.ts'
 import { createDelivery } from '../../../sinks/email/deliver.ts'
@@ -157,6 +158,13 @@ test.each<Fault>([
   smtp.onStep((it) => (it === step ? answer : undefined))
   const detail = expect.stringContaining((answer as { answer: string }).answer.slice(4))
   expect(await deliver(smtp)).toMatchObject([{ kind: 'rejected', detail, ...outcome }])
+})
+
+test('a session begins with the full name of the machine, else with the domain of the sender', async () => {
+  const smtp = await start()
+  await deliver(smtp)
+  const name = hostname().includes('.') ? hostname() : 'example.com'
+  expect(smtp.commands[0]).toBe(`EHLO ${name}`)
 })
 
 test('a session of which one message was refused takes the next one', async () => {

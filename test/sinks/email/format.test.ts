@@ -76,6 +76,28 @@ test('a mail has title, text, fields, changes, quote, command, links and source,
     expect(mail.html).toContain(part)
 })
 
+test('a mail has the end of the container’s log, as it is', async () => {
+  const lines = Array.from({ length: 40 }, (_, i) => `step ${i} <b>`).join('\n')
+  const logs = { container: 'app', previous: true, text: `${lines}\npanic: connection refused` }
+  const message = messageOf({ logs, summary: { command: 'kubectl logs web-1' } }, type)
+  const { text, html } = await mailOf(message)
+  expect(text).toContain(`| Log of app:\n| step 0 <b>\n`)
+  expect(text).toContain('| panic: connection refused\n\n$ kubectl logs web-1')
+  expect(html).toMatch(/<pre[^>]*>Log of app:\nstep 0 &lt;b&gt;\n[^<]*panic: connection refused<\/pre>/)
+  const short = writeMail(message, { short: true })
+  expect(short.truncated).toBe(true)
+  expect(short.text).toMatch(/\| Log of app:\n\| …\n(\| step \d+ <b>\n)+\| panic: connection refused\n/)
+})
+
+test('a log beyond what a mail shows has its beginning cut, and the mail is marked', () => {
+  const text = `${'x'.repeat(99)}\n`.repeat(150)
+  const logs = { container: 'app', previous: true, text: `${text}panic` }
+  const mail = writeMail(messageOf({ logs }, type))
+  expect(mail.truncated).toBe(true)
+  expect(mail.text).toMatch(/\| Log of app:\n\| …\n(\| x{99}\n)+\| panic\n/)
+  expect(mail.text.length).toBeLessThan(10_000)
+})
+
 test('text of objects is no markup, in neither part', async () => {
   const evil = '<script>alert(1)</script> <b>bold</b> & "quotes" &lt; <img src=x onerror=1>'
   const fields = [{ title: evil, value: evil }]

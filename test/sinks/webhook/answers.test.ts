@@ -34,6 +34,7 @@ test.each<[number, string, string?]>([
   [418, 'rejected'],
   [422, 'rejected'],
   [401, 'retry', 'sink'],
+  [402, 'retry', 'sink'],
   [403, 'retry', 'sink'],
   [404, 'retry', 'sink'],
   [407, 'retry', 'sink'],
@@ -77,11 +78,15 @@ test('a refusal carries the first bytes of the answer', () => {
   })
 })
 
-test.each<[string, string | undefined, number | undefined]>([
+test.each<[string, string | string[] | undefined, number | undefined]>([
   ['seconds', '7', 7_000],
+  ['two of them, of a receiver and a gateway', ['5', '7'], 7_000],
   ['an HTTP date', 'Thu, 01 Jan 1970 00:00:10 GMT', 10_000],
   ['a date in the past', 'Thu, 01 Jan 1970 00:00:00 GMT', 0],
   ['far too long', '999999', 3_600_000],
+  ['a fraction of seconds', '120.0', 120_000],
+  ['a fraction of a second', '0.65', 650],
+  ['less than nothing', '-1', undefined],
   ['nonsense', 'soon', undefined],
   ['nothing', undefined, undefined],
 ])('Retry-After: %s', (_name, value, expected) => {

@@ -182,6 +182,10 @@ test.each<[object, ...string[]]>([
     'compression cannot be combined with secret: receivers differ in whether they verify what was compressed',
   ],
   [
+    { url: 'https://ntfy.example.com/ops/', preset: 'ntfy', topic: 'ops' },
+    'url must be the server without the topic, such as https://ntfy.example.com: at the address of a topic, ntfy shows the JSON itself',
+  ],
+  [
     { url: 'http://am:9093', preset: 'alertmanager' },
     'url must end in /api/v2/alerts, such as http://alertmanager:9093/api/v2/alerts',
   ],

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { type CloudEvent, HTTP } from 'cloudevents'
 import { Webhook } from 'standardwebhooks'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import webhook from '../../../sinks/webhook/index.ts'
 import { createHttpClient } from '../../../src/sink/http-client.ts'
 import type { Message } from '../../../src/sink/index.ts'
@@ -170,3 +170,33 @@ test('a delivery that is stopped ends at once, and its request with it', async (
   expect(await sink.deliver([message()], stop.signal)).toMatchObject([{ kind: 'retry', scope: 'sink' }])
   expect(hook.requests).toHaveLength(1)
 })
+
+test.each<[string, object]>([
+  ['one event a request', {}],
+  ['many events a request', { format: 'batch' }],
+])(
+  '%s: what waits too long for requests of others is left for the next call, and has not failed',
+  async (_, more) => {
+    await using hook = await startReceiver()
+    await using sink = await open({ url: hook.url, concurrency: 1, ...more })
+    hook.answer(() => ({ hang: true }))
+    const slow = sink.deliver([message('slow')], never)
+    await waitFor(() => hook.requests.length === 1, { what: 'the slow request' })
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      const waiting = sink.deliver([message('a'), message('b')], never)
+      // The core stops a call after 60 s, and a request may take 20 s.
+      vi.advanceTimersByTime(40_000)
+      hook.answer(() => ({ status: 200 }))
+      await slow
+      expect(await waiting).toEqual([
+        { kind: 'later', afterMs: 0 },
+        { kind: 'later', afterMs: 0 },
+      ])
+      expect(hook.requests).toHaveLength(1)
+      expect(await sink.deliver([message('a')], never)).toEqual([{ kind: 'delivered' }])
+    } finally {
+      vi.useRealTimers()
+    }
+  },
+)

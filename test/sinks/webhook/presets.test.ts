@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import webhook from '../../../sinks/webhook/index.ts'
 import { PRESET_NAMES, type PresetName } from '../../../sinks/webhook/presets/names.ts'
 import { plainOf, plainOfHtml, shortened } from '../../../sinks/webhook/presets/parts.ts'
@@ -91,6 +91,14 @@ test.each(PRESET_NAMES)('%s: hostile objects of any size make valid JSON within 
   }
 })
 
+test('discord: a link that is too long once it is encoded is left out, and not the message', async () => {
+  const links = [`https://e.example.com/?q=${'('.repeat(1_900)}`, 'https://e.example.com/?q=(1)']
+  const crash = threeMessages(loadedPresets.discord.markup)['crash']!
+  const content = { ...crash.content, links: links.map((url) => ({ title: 'x', url })) }
+  const [embed] = (await jsonOf('discord', { ...crash, content })).embeds
+  expect(embed.url).toBe('https://e.example.com/?q=%281%29')
+})
+
 test.each(['discord', 'mattermost'] as const)(
   '%s: nothing in an object pings, links or formats',
   async (name) => {
@@ -174,9 +182,44 @@ test('pagerduty: one object and rule is one incident: triggered, and resolved wh
   })
 })
 
+describe.each<[PresetName, string]>([
+  ['pagerduty', 'dedup_key'],
+  ['opsgenie', 'alias'],
+  ['incident-io', 'deduplication_key'],
+  ['grafana-oncall', 'alert_uid'],
+])('%s', (name, key) => {
+  const keyOf = async (message: Message) => (await jsonOf(name, message))[key] as string
+  const about = (name: string, kind: string, uid: string | undefined, event = '17a1') =>
+    messageOf({
+      rule: 'trouble',
+      name: `${name}.${event}`,
+      uid: `uid-of-the-event-${uid}-${event}`,
+      event: { cluster: 'prod-eu', kind: 'Event', namespace: 'shop' },
+      kubeEvent: {
+        regarding: { kind, name, ...(kind === 'Pod' && { namespace: 'shop' }), ...(uid && { uid }) },
+      },
+    })
+
+  test('a pod of a StatefulSet that was created again is the same alert: the end of its crashes closes it', async () => {
+    expect(await keyOf(about('db-0', 'Pod', 'before'))).toBe(await keyOf(about('db-0', 'Pod', 'after')))
+    expect(await keyOf(about('db-0', 'Pod', 'x'))).not.toBe(await keyOf(about('db-1', 'Pod', 'x')))
+  })
+
+  test('a Node is one alert, though the kubelet gives its name as its uid, and others its uid', async () => {
+    expect(await keyOf(about('worker-3', 'Node', 'worker-3'))).toBe(
+      await keyOf(about('worker-3', 'Node', '6f1c')),
+    )
+  })
+
+  test('Events about what has no uid, such as reports of kubeherald, are alerts of their own', async () => {
+    const [one, other] = ['a', 'b'].map((cause) => about('oncall', 'Kubeherald', undefined, cause))
+    expect(await keyOf(one!)).not.toBe(await keyOf(other!))
+  })
+})
+
 test('pagerduty: keys and summaries keep their limits, and long keys stay different', async () => {
-  const keyOf = async (uid: string) => {
-    const { dedup_key, payload } = await jsonOf('pagerduty', told({ title: 't'.repeat(3_000) }, {}, { uid }))
+  const keyOf = async (name: string) => {
+    const { dedup_key, payload } = await jsonOf('pagerduty', told({ title: 't'.repeat(3_000) }, {}, { name }))
     expect(dedup_key.length).toBeLessThanOrEqual(255)
     expect(payload.summary.length).toBeLessThanOrEqual(1_024)
     return dedup_key

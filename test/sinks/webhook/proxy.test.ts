@@ -44,6 +44,15 @@ test.each(['http', 'https'])(
   },
 )
 
+test('the answer of a proxy may come in pieces, for health, too', async () => {
+  await using hook = await startReceiver(server)
+  await using proxy = await startHttpProxy({ names, inPieces: true })
+  const url = hook.url.replace('127.0.0.1', 'hook.corp')
+  await using sink = await openSink(webhook, { url, proxy: proxy.url, tls: { ca: authority.cert } })
+  expect(await sink.health!(never)).toEqual({ ok: true })
+  expect(await sink.deliver([messageOf()], never)).toEqual([{ kind: 'delivered' }])
+})
+
 test('a proxy that is away is told by its own name', async () => {
   const port = await freePort()
   for (const url of ['http://hook.corp/', 'https://hook.corp/']) {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import webhook from '../../../sinks/webhook/index.ts'
+import webhook, { presetType } from '../../../sinks/webhook/index.ts'
+import type { PresetName } from '../../../sinks/webhook/presets/names.ts'
 import type { Outcome } from '../../../src/sink/index.ts'
 import { type Answer, startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
@@ -51,6 +52,27 @@ test.each<[string, (url: URL) => string]>([
   expect(outcome).toMatchObject({ kind: 'retry', detail: expect.stringMatching(/^HTTP 404: .*\[redacted\]/) })
   expect(JSON.stringify(outcome)).not.toMatch(TELLTALE)
 })
+
+test.each<[PresetName, object, number, string, number]>([
+  ['telegram', { chatId: '-1001' }, 200, '', 200],
+  ['telegram', { chatId: '-1001' }, 400, 'chat not found', 500],
+  ['splunk', {}, 400, '"code":7', 500],
+  ['elasticsearch', { headers: { authorization: 'T0KEN-OF-THE-SERVICE' } }, 200, '', 200],
+])(
+  '%s: an answer that is cut in the middle of a secret does not show its beginning',
+  async (name, options, status, begin, length) => {
+    await using hook = await startReceiver()
+    const token = name === 'elasticsearch' ? {} : { token: 'T0KEN-OF-THE-SERVICE' }
+    await using sink = await openSink(await presetType(name), { url: hook.url, ...token, ...options })
+    for (const shown of [5, 8, 12]) {
+      const body = `${begin.padEnd(length - shown)}T0KEN-OF-THE-SERVICE`
+      hook.answer(() => ({ status, body }))
+      const [outcome] = await sink.deliver([messageOf()], never)
+      expect(outcome).toMatchObject({ kind: 'retry', detail: expect.stringMatching(/\[redacted\]$/) })
+      expect(JSON.stringify(outcome)).not.toMatch(TELLTALE)
+    }
+  },
+)
 
 test('what an answer says besides stays readable', async () => {
   const body = 'the token of team shop is not known, see https://example.com/help?topic=tokens'

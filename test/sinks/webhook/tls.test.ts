@@ -76,6 +76,37 @@ test('a certificate for another name is refused; tls.servername says which one i
   expect(await attempt({ url, tls })).toEqual({ outcome: { kind: 'delivered' }, health: { ok: true } })
 })
 
+test('tls.servername is the name of the receiver: a token server elsewhere has its own', async () => {
+  await using hook = await startReceiver(server)
+  await using login = await startReceiver(authority.issue('localhost'))
+  const token = JSON.stringify({ access_token: 't0ken-1', token_type: 'Bearer' })
+  login.answer(() => ({ status: 200, body: token }))
+  const tls = { ca: authority.cert, servername: 'hook.example.com' }
+  const tokenUrl = login.url.replace('127.0.0.1', 'localhost')
+  const oauth2 = { clientId: 'kubeherald', clientSecret: 's3cret', tokenUrl }
+  expect(await attempt({ url: hook.url, tls, auth: { oauth2 } })).toEqual({
+    outcome: { kind: 'delivered' },
+    health: { ok: true },
+  })
+  expect(hook.requests[0]!.headers.authorization).toBe('Bearer t0ken-1')
+})
+
+test('tls.servername is that of the token server, too, where it is at the address of the receiver', async () => {
+  await using hook = await startReceiver(server)
+  const token = JSON.stringify({ access_token: 't0ken-1', token_type: 'Bearer' })
+  hook.answer(({ path }) => ({ status: 200, body: path === '/token' ? token : '' }))
+  const tls = { ca: authority.cert, servername: 'hook.example.com' }
+  const oauth2 = {
+    clientId: 'kubeherald',
+    clientSecret: 's3cret',
+    tokenUrl: new URL('/token', hook.url).href,
+  }
+  expect(await attempt({ url: hook.url, tls, auth: { oauth2 } })).toEqual({
+    outcome: { kind: 'delivered' },
+    health: { ok: true },
+  })
+})
+
 test('health says in words what is wrong, and posts nothing', async () => {
   await using plain = await startReceiver()
   const silent = createServer(() => {}).listen(0, '127.0.0.1')

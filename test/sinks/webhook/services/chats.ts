@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import type { Answer } from '../../../servers/receiver.ts'
 import { bytesOf, json, jsonIn, type Service, textFault } from './service.ts'
 
 const FAST = { ratePerMinute: 100_000 }
@@ -70,10 +71,11 @@ export function createRocketChat(): Service {
   return {
     name: 'rocket-chat',
     options: { headers: { authorization: 'the-right-one' }, channel: '#ops' },
-    wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: 401 },
+    wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: 400 },
     throttled: json(429, { success: false, error: 'Error, too many requests' }),
     answer({ headers, body }) {
-      if (headers.authorization !== 'the-right-one') return json(401, { success: false })
+      if (headers.authorization !== 'the-right-one')
+        return json(400, { success: false, error: 'Invalid integration id or token provided.' })
       const [attachment] = jsonIn(body)?.attachments ?? []
       if (!attachment?.title) return json(400, { success: false, error: 'Message must not be empty' })
       const fields = attachment.fields.map((it: any) => it.title + it.value).join('')
@@ -172,21 +174,54 @@ export function createWecom(): Service {
   }
 }
 
-/** A chat that takes any JSON at its address, which is the credential. */
-function anyJson(name: Service['name'], member: string): Service {
+/** A chat that takes any JSON at its address, which is the credential. `refusal` is its answer to a wrong one. */
+function anyJson(name: Service['name'], member: string, refusal: Answer): Service {
   return {
     name,
     options: { headers: { authorization: 'the-right-one' } },
-    wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: 401 },
+    wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: refusal.status ?? 200 },
     throttled: { status: 429, headers: { 'retry-after': '1' } },
     answer: ({ headers, body }) =>
-      headers.authorization !== 'the-right-one'
-        ? { status: 401 }
-        : { status: jsonIn(body)?.[member] ? 200 : 400 },
+      headers.authorization !== 'the-right-one' ? refusal : { status: jsonIn(body)?.[member] ? 200 : 400 },
   }
 }
 
-export const createTeams = () => anyJson('teams', 'attachments')
-export const createDiscord = () => anyJson('discord', 'embeds')
-export const createMattermost = () => anyJson('mattermost', 'attachments')
-export const createGoogleChat = () => anyJson('google-chat', 'cardsV2')
+/** A workflow that is switched off or deleted. */
+export const createTeams = () =>
+  anyJson(
+    'teams',
+    'attachments',
+    json(400, {
+      error: {
+        code: 'WorkflowTriggerIsNotEnabled',
+        message:
+          "Could not execute workflow '1f2e' trigger 'manual' with state 'Disabled': trigger is not enabled.",
+      },
+    }),
+  )
+export const createDiscord = () => anyJson('discord', 'embeds', { status: 401 })
+/** A webhook that was deleted. */
+export const createMattermost = () =>
+  anyJson(
+    'mattermost',
+    'attachments',
+    json(400, {
+      id: 'web.incoming_webhook.invalid.app_error',
+      message: 'Invalid webhook.',
+      status_code: 400,
+    }),
+  )
+/** A key that Google does not know. */
+export const createGoogleChat = () =>
+  anyJson(
+    'google-chat',
+    'cardsV2',
+    json(400, {
+      error: {
+        code: 400,
+        message: 'API key not valid. Please pass a valid API key.',
+        status: 'INVALID_ARGUMENT',
+        details: [{ reason: 'API_KEY_INVALID', domain: 'googleapis.com' }],
+      },
+    }),
+  )

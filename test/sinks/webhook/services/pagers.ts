@@ -14,11 +14,11 @@ export function createOpsgenie() {
     name: 'opsgenie',
     forget: () => alerts.clear(),
     options: { apiKey: 'the-right-key' },
-    wrong: { options: { apiKey: 'a-wrong-key' }, status: 403 },
+    wrong: { options: { apiKey: 'a-wrong-key' }, status: 422 },
     throttled: { status: 429, body: '{"message":"You are making too many requests!"}' },
     answer({ method, path, headers, body }) {
       if (headers.authorization !== 'GenieKey the-right-key')
-        return json(403, { message: 'Key format is not valid!' })
+        return json(422, { message: 'Key format is not valid!', took: 0, requestId: 'r' })
       const url = new URL(path, 'http://x')
       const [, alias, action] = /^\/v2\/alerts(?:\/([^/]+)\/(\w+))?$/.exec(url.pathname) ?? [undefined]
       const it = jsonIn(body)
