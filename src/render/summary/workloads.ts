@@ -74,9 +74,10 @@ function unavailable(input: SummaryInput, it: Rollout): Draft | undefined {
   const down = available?.status === 'False' && isSettled(input) && it.desired > 0
   if (down) {
     const none = it.ready === 0
-    const phrase = none
-      ? ` is down, 0 of ${it.desired} ready`
-      : ` has too few ready, ${it.ready} of ${it.desired}`
+    // With minReadySeconds, a pod is ready before it is available.
+    const few =
+      it.ready < it.desired ? `ready, ${it.ready}` : `available, ${status(input, 'availableReplicas')}`
+    const phrase = none ? ` is down, 0 of ${it.desired} ready` : ` has too few ${few} of ${it.desired}`
     const fields = [field('Since', available.since)]
     return {
       severity: none ? 'error' : 'warning',
