@@ -187,7 +187,7 @@ interface Container {
   readonly path: string
   /** It runs and ends before the others start. */
   readonly init: boolean
-  /** An init container that runs beside the others (KEP-753). */
+  /** An init container that runs as long as the others (KEP-753). */
   readonly sidecar: boolean
 }
 
