@@ -25,6 +25,7 @@ import {
   type SummaryInput,
   scalar,
   text,
+  timeMs,
 } from './summarizer.ts'
 
 export const pod: Summarizer = {
@@ -110,7 +111,7 @@ function readiness(input: SummaryInput): Draft | undefined {
   const restarts = restartsOf(containersOf(input))
   if (ready.status === 'True') {
     const after = restarts > 0 ? ` after ${counted(restarts, 'restart')}` : ''
-    const again = restarts > 0 || isSettled(input)
+    const again = restarts > 0 || (isSettled(input) && !neverReady(input))
     return again
       ? { severity: 'resolved', phrase: ` is ready again${after}` }
       : { severity: 'info', phrase: ' is ready' }
@@ -127,6 +128,13 @@ function readiness(input: SummaryInput): Draft | undefined {
     quote: ready.message,
     fields: [field('Since', ready.since)],
   }
+}
+
+/** Whether it was not ready since its kubelet first saw it: a large image, or an application that starts for long. */
+function neverReady(input: SummaryInput): boolean {
+  const since = timeMs(changeAt(input, 'status.conditions[type=Ready].lastTransitionTime')?.old)
+  const start = timeMs(input.object, 'status', 'startTime')
+  return since !== undefined && start !== undefined && since - start < 5_000
 }
 
 function phase(input: SummaryInput): Draft {
