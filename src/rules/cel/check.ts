@@ -1,3 +1,4 @@
+import { isTimeZone } from '../../text/timezone.ts'
 import { type Compiled, compiled, type Fault } from '../fault.ts'
 import { type CelEngine, type CelFault, type CelProgram, createEngine } from './engine.ts'
 import { conditionHint, faultText, typeName } from './error-messages.ts'
@@ -147,14 +148,6 @@ const PARSED: readonly { functions: RegExp; what: string; hint: string; isValid(
   { functions: /^ip$/, what: 'IP address', hint: 'such as "10.0.0.1"', isValid: isAddress },
   { functions: /^cidr$/, what: 'CIDR', hint: 'such as "10.0.0.0/8"', isValid: isRange },
 ]
-
-function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined
-  } catch {
-    return false
-  }
-}
 
 /** Returns the function, and the argument that it parses, if that is a constant. */
 function constantArgument({ op, args }: CelNode): [name: string, argument?: CelNode | undefined] {
