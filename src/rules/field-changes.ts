@@ -1,5 +1,6 @@
 import type { FieldChange, Resource, WayStep } from '../model/event.ts'
 import { isMap } from '../text/plain-data.ts'
+import { redactNamed } from '../text/redact.ts'
 
 const NAMED = -1
 /** Maximum number of changes in a message. */
@@ -287,8 +288,9 @@ const URL_LOGIN = /\/\/[^\s/?#@"'<>:]*:[^\s/?#@"'<>]*@/g
 
 /** Returns the values for a notification: scalars and short JSON unchanged, other values as shortened text. */
 function shownPair(trail: Trail, whole: Json, wholeNext: Json): Pick<FieldChange, 'old' | 'new'> {
-  const [old, next] = aroundDifference(whole, wholeNext)
-  const show = isOfSecret(trail) ? hide : (value: Json) => maskIn(trail, value)
+  const mask = trail.top === 'status' ? maskLogins : maskPart
+  const [old, next] = aroundDifference(whole, wholeNext, mask)
+  const show = isOfSecret(trail) ? hide : (value: Json) => maskIn(trail, value, mask)
   const [left, right] = [show(old), show(next)]
   const [before, after] = [textOf(left), textOf(right)]
   const start = Math.max(0, commonLength(before, after) - CONTEXT)
@@ -301,20 +303,20 @@ function shownPair(trail: Trail, whole: Json, wholeNext: Json): Pick<FieldChange
 /**
  * Cuts two long lists of scalars to the items around the first difference. Each item has at least two characters in the shortened text.
  */
-function aroundDifference(old: Json, next: Json): [Json, Json] {
+function aroundDifference(old: Json, next: Json, mask: Mask): [Json, Json] {
   if (!isLongList(old) && !isLongList(next)) return [old, next]
   const lists = [old ?? [], next ?? []]
   if (!lists.every(isListOfScalars)) return [old, next]
   const [before, after] = lists as [Json[], Json[]]
   let first = 0
-  while (first < before.length && isSeenSame(before[first], after[first])) first++
+  while (first < before.length && isSeenSame(before[first], after[first], mask)) first++
   const [from, to] = [Math.max(0, first - MAX_TEXT), first + MAX_TEXT]
   const cut = (list: Json) => (Array.isArray(list) ? list.slice(from, to) : list)
   return [cut(old), cut(next)]
 }
 
-function isSeenSame(a: Json, b: Json): boolean {
-  return a === b || (typeof a === 'string' && maskPart(a) === maskPart(b))
+function isSeenSame(a: Json, b: Json, mask: Mask): boolean {
+  return a === b || (typeof a === 'string' && mask(a) === mask(b))
 }
 
 function isLongList(value: Json): boolean {
@@ -335,26 +337,41 @@ function hide(value: Json): Json {
 }
 
 /** Masks a value if its name, or that of its item (`env[name=DB_PASSWORD].value`), is a secret's. */
-function maskIn({ key, parent }: Trail, value: Json): Json {
+function maskIn({ key, parent }: Trail, value: Json, mask: Mask): Json {
   const name = key === 'value' ? (parent?.key ?? '') : key
-  return isSecret(name, value) ? HIDDEN : maskWithin(value)
+  return isSecret(name, value) ? HIDDEN : maskWithin(value, mask)
 }
 
 /** Masks the values inside of a map or list. */
-function maskWithin(value: Json): Json {
-  if (typeof value !== 'object') return maskPart(value)
+function maskWithin(value: Json, mask: Mask): Json {
+  if (typeof value !== 'object') return mask(value)
   try {
-    return JSON.parse(JSON.stringify(value, (key, it) => (isSecret(key, it) ? HIDDEN : maskPart(it))))
+    return JSON.parse(JSON.stringify(value, (key, it) => (isSecret(key, it) ? HIDDEN : mask(it))))
   } catch {
     return '…' // nested beyond what the stack holds
   }
 }
 
+/** Masks a value, but not the members of a map. */
+type Mask = (value: Json) => Json
+
+/** Also values behind names of secrets: `--db-password=…`, `["--token", "…"]`, lines of a file in a ConfigMap. */
 function maskPart(value: Json): Json {
+  if (typeof value === 'string') return redactNamed(String(maskLogins(value)), HIDDEN)
+  if (!Array.isArray(value)) return maskLogins(value)
+  return value.map((it, i) => (typeof it === 'string' && isFlagOfSecret(value[i - 1]) ? HIDDEN : it))
+}
+
+/** A status has messages, in which a name of a secret has another meaning. */
+function maskLogins(value: Json): Json {
   if (typeof value === 'string') return value.replace(URL_LOGIN, `//${HIDDEN}@`)
   const name = isMap(value) ? memberOf(value, 'name') : undefined
   if (!isMap(value) || typeof name !== 'string' || !isSecret(name, memberOf(value, 'value'))) return value
   return { ...value, value: HIDDEN }
+}
+
+function isFlagOfSecret(flag: Json): boolean {
+  return typeof flag === 'string' && /^--?[\w.-]+$/.test(flag) && SECRET_NAME.test(flag)
 }
 
 function isSecret(name: string, value: Json): boolean {

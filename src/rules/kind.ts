@@ -23,7 +23,7 @@ export interface KindNames {
 export interface Spelling {
   /** Kind, plural or short name, in lower case. */
   word: string
-  /** The group or version: `apps`, `v1.apps` or `v1`; undefined if there is none. */
+  /** The group or version: `apps`, `v1.apps`, `v1`, or '' for the core group; undefined if there is none. */
   qualifier?: string
 }
 
@@ -52,13 +52,18 @@ export function parseSpelling(text: string): Spelling | undefined {
   const lower = text.toLowerCase()
   const parts = lower.split('/')
   if (parts.length > 3 || parts.includes('')) return undefined
-  if (parts.length === 3) return { word: parts[2]!, qualifier: `${parts[1]}.${parts[0]}` }
-  if (parts.length === 2) return { word: parts[1]!, qualifier: parts[0]! }
+  if (parts.length === 3) return { word: parts[2]!, qualifier: withoutCore(`${parts[1]}.${parts[0]}`) }
+  if (parts.length === 2) return { word: parts[1]!, qualifier: withoutCore(parts[0]!) }
   const dot = lower.indexOf('.')
   if (dot === -1) return { word: lower }
   return dot === 0 || dot === lower.length - 1
     ? undefined
-    : { word: lower.slice(0, dot), qualifier: lower.slice(dot + 1) }
+    : { word: lower.slice(0, dot), qualifier: withoutCore(lower.slice(dot + 1)) }
+}
+
+/** The documentation of Kubernetes writes `core/v1` for the group without a name. */
+function withoutCore(qualifier: string): string {
+  return /^(?:v\d+\.)?core$/.test(qualifier) ? qualifier.replace(/\.?core$/, '') : qualifier
 }
 
 /** Whether the kind is the Event of core/v1 or events.k8s.io. */
@@ -196,7 +201,7 @@ function spellingTest({ word, qualifier }: Spelling): KindTest {
 /** `apps`, `v1.apps`, and for the core group `v1`. */
 function isQualifiedBy(names: KindNames, qualifier: string | undefined): boolean {
   if (qualifier === undefined || qualifier === names.group) return true
-  if (isEventKind(names)) return /^(v1(beta1)?|(v1(beta1)?\.)?events\.k8s\.io)$/.test(qualifier)
+  if (isEventKind(names)) return /^(v1(beta1)?|(v1(beta1)?\.)?events\.k8s\.io)?$/.test(qualifier)
   const full = names.group === '' ? names.version : `${names.version}.${names.group}`
   return qualifier === full
 }

@@ -29,8 +29,8 @@ const MAX_LENGTH = 500
 const MAX_STEPS = 30
 
 /**
- * Parses `spec.template.spec.containers.*.image`, `containers[name=app].image`, `metadata.labels["a/b"]`: names and `*` between
- * dots; in brackets a key (quoted or not), an index, `*`, or `name=value` for an item of a list.
+ * Parses `spec.template.spec.containers.*.image`, `containers[name=app].image`, `metadata.labels["a/b"]`: names, indexes and `*`
+ * between dots; in brackets a key (quoted or not), an index, `*`, or `name=value` for an item of a list.
  */
 export function parsePath(text: string, place: Place = 'value'): Compiled<ValuePath> {
   const habit = habitIn(text, place)
@@ -50,7 +50,10 @@ export function parsePath(text: string, place: Place = 'value'): Compiled<ValueP
 
 /** Labels and annotations are flat maps, and their keys contain dots. */
 function splitKey(text: string, steps: readonly Step[]): ReturnType<typeof faulty> | undefined {
-  const keys = steps.map((step) => (step.is === 'member' ? step.key : ''))
+  const keys = steps.map((step) => {
+    if (step.is === 'place' && !text.includes('[')) return String(step.place)
+    return step.is === 'member' ? step.key : ''
+  })
   const [top, map = '', ...rest] = keys
   if (top !== 'metadata' || !/^(labels|annotations)$/.test(map) || rest.length < 2 || rest.includes(''))
     return undefined
@@ -135,6 +138,8 @@ function readName(text: string, start: number, isGlued: boolean): Read {
       })
     return { step: { is: 'any' }, end }
   }
+  // `containers.0.image`: an index, as in a JSON pointer; of a map, the key.
+  if (/^(?:0|[1-9]\d{0,8})$/.test(name)) return { step: { is: 'place', place: Number(name) }, end }
   return { step: { is: 'member', key: name }, end }
 }
 

@@ -97,7 +97,7 @@ function isOnWay(steps: Path, way: readonly WayStep[]): boolean {
 function isAt(step: Step, { label, key }: WayStep): boolean {
   if (step.is === 'any') return true
   if (step.is === 'member') return label === undefined && key === step.key
-  if (label === undefined) return false
+  if (label === undefined) return step.is === 'place' && key === String(step.place)
   return step.is === 'place'
     ? label !== '' || key === String(step.place)
     : label !== step.key || key === step.value

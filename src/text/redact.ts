@@ -28,12 +28,14 @@ const BARE_TOKEN = /\bbearer +[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?|(?:^[A-Za-z\d+/=]{16,80}\n)*^[A-Za-z\d+/=]{1,80}\n-----END [A-Z ]{0,30}PRIVATE KEY-----/gm
 
+/** Returns a text with other values behind names of secrets: `--db-password=…`, `token: …`. Takes linear time. */
+export function redactNamed(text: string, by: string): string {
+  return text.replace(NAMED_SECRET, `$1${by}`)
+}
+
 /** Returns text of any program without what looks like a secret, by the names of fields and the form of tokens. Takes linear time. */
 export function redactSecrets(text: string): string {
-  return redactText(text)
-    .replace(PRIVATE_KEY, REDACTED)
-    .replace(NAMED_SECRET, `$1${REDACTED}`)
-    .replace(BARE_TOKEN, REDACTED)
+  return redactNamed(redactText(text).replace(PRIVATE_KEY, REDACTED), REDACTED).replace(BARE_TOKEN, REDACTED)
 }
 
 /** Returns at most `most` characters of a text. A URL that the cut would leave without its end is left out as a whole. */

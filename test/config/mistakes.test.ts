@@ -130,3 +130,18 @@ test('one sink that shows it is enough', async () => {
   const section = `${bus}\n  t: { type: stdout, format: message }`
   expect(await messagesOf(withSink(section, toS.replace('to: s', 'to: [s, t]')))).toEqual([])
 })
+
+test.each([
+  ['to-state: { status.phase: [Failed, null] }', ['4:80 "status.phase", entry 2 has no value']],
+  [
+    'from: { status.phase: [[a]] }',
+    ['4:68 "status.phase", entry 1 must be text, a number or true or false, not a list'],
+  ],
+  [
+    'from: { status.phase: { a: b } }',
+    ['4:67 "status.phase" must be text, a number, true or false or a list, not a map'],
+  ],
+])('a state with %s is wrong at the entry', async (key, messages) => {
+  const rules = `rules: [{ name: all, when: { kind: Event }, ${key}, to: s }]`
+  expect(await messagesOf(withSink('{ type: stdout }', rules))).toEqual(messages)
+})

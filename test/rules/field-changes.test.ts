@@ -241,6 +241,19 @@ test('passwords in URLs are not told', () => {
   ])
 })
 
+test('values behind names of secrets in arguments and texts are masked, those in messages of a status are not', () => {
+  const of = (word: string) => ({
+    spec: { args: [`--db-password=${word}`, '--token', word, '--token-ttl', word] },
+    data: { 'app.properties': `user=app\ndb.password=${word}\nsize=${word}` },
+    status: { message: `cannot read secret: ${word}` },
+  })
+  expect(fieldChanges(of('one'), of('two'), DEPLOYMENT).map((it) => it.new)).toEqual([
+    ['--db-password=***', '--token', '***', '--token-ttl', 'two'],
+    'user=app\ndb.password=***\nsize=two',
+    'cannot read secret: two',
+  ])
+})
+
 test('a Lease that was renewed tells nothing, one that changed its holder does', () => {
   const lease = { group: 'coordination.k8s.io', kind: 'Lease' }
   expect(told({ spec: { renewTime: '1' } }, { spec: { renewTime: '2' } }, lease)).toEqual([])

@@ -30,7 +30,18 @@ test.each([
   expect(means(spelling, POD)).toBe(false)
 })
 
+test.each(['core/v1/Pod', 'core/Pod', 'pods.core', 'pods.v1.core', 'v1/Pod', 'pods.v1', 'po.v1'])(
+  '%s means Pods of the core group',
+  (spelling) => {
+    expect(means(spelling, POD)).toBe(true)
+    expect(means(spelling, { ...POD, group: 'metrics.k8s.io' })).toBe(false)
+  },
+)
+
 test.each([
+  ['core/v2/Pod', POD],
+  ['core/v1/Deployment', DEPLOYMENT],
+  ['pods.core.example.com', POD],
   ['deployments.example.com', DEPLOYMENT],
   ['apps/v2/Deployment', DEPLOYMENT],
   ['deployments.v2.apps', DEPLOYMENT],
@@ -51,13 +62,19 @@ test.each([
   expect(means(spelling, DATABASE)).toBe(true)
 })
 
-test.each(['Event', 'ev', 'events', 'v1/Event', 'events.events.k8s.io', 'events.k8s.io/v1/Event'])(
-  '%s means Events, whichever API they are watched through',
-  (spelling) => {
-    expect(means(spelling, EVENT)).toBe(true)
-    expect(means(spelling, NEW_EVENT)).toBe(true)
-  },
-)
+test.each([
+  'Event',
+  'ev',
+  'events',
+  'v1/Event',
+  'core/v1/Event',
+  'core/Event',
+  'events.events.k8s.io',
+  'events.k8s.io/v1/Event',
+])('%s means Events, whichever API they are watched through', (spelling) => {
+  expect(means(spelling, EVENT)).toBe(true)
+  expect(means(spelling, NEW_EVENT)).toBe(true)
+})
 
 test('"!" excludes a kind in any spelling', () => {
   expect(means('!deployments.apps', DEPLOYMENT)).toBe(false)

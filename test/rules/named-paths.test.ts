@@ -21,6 +21,7 @@ test.each<[expected: boolean, keys: object, text: string]>([
   [true, { changed: ['spec.x', 'spec.template.spec.containers[name=web].image'] }, IMAGE],
   [false, { changed: 'spec.template.spec.containers[name=proxy].image' }, IMAGE],
   [true, { changed: 'spec.template.spec.containers[0].image' }, IMAGE],
+  [true, { changed: 'spec.template.spec.containers.0.image' }, IMAGE],
   [false, { changed: 'spec.ports[1]' }, 'spec.ports[0]'],
   [true, { changed: 'spec.template' }, IMAGE],
   [true, { changed: 'spec.template.spec.containers.*.image' }, 'spec.template.spec.containers[name=new]'],

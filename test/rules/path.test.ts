@@ -20,6 +20,7 @@ const OBJECT = {
       { name: 'proxy', image: 'envoy:1' },
     ],
   },
+  data: { '0': 'zero', '007': 'agent' },
   status: {
     conditions: [
       { type: 'Ready', status: 'True' },
@@ -36,6 +37,9 @@ describe('a path reads', () => {
     ['spec.containers[name="app"].image', ['nginx:1']],
     ['spec.containers[1].name', ['proxy']],
     ['spec.containers[0].ports[0]', [80]],
+    ['spec.containers.0.ports.0', [80]],
+    ['data.0', ['zero']],
+    ['data.007', ['agent']],
     ['metadata.labels["a/b.c"]', ['x']],
     ["metadata.labels['a/b.c']", ['x']],
     ['metadata.labels[a/b.c]', ['x']],
@@ -67,6 +71,8 @@ test.each([
   ['sepc.replicas', 'sepc', 'did you mean "spec"?'],
   ['labels.app', 'labels.app', 'write metadata.labels.app'],
   ['conditions[type=Ready]', 'conditions[type=Ready]', 'write status.conditions[type=Ready]'],
+  ['metadata.labels.app.io', 'metadata.labels.app.io', 'write metadata.labels["app.io"]'],
+  ['metadata.labels.v.1', 'metadata.labels.v.1', 'write metadata.labels["v.1"]'],
   ['spec..image', 'spec..image', 'write spec.image'],
   ['spec.image.', 'spec.image.', 'write spec.image'],
   ['spec.a[0].', '.', 'a name is missing between two dots, or at an end'],

@@ -35,6 +35,19 @@ test('several texts add up, a text of a match reads as the same match, and a key
     expect(parseMatch([text]), text).toMatchObject({ ok: false })
 })
 
+test.each([
+  'labels!=team=shop',
+  'labels != team',
+  'annotations!=owner',
+  'namespace=shop, labels!=team=a,tier=b',
+])(
+  '%s is refused: a selector has its own negation, and without it the opposite would be silenced',
+  (text) => {
+    const key = text.includes('labels') ? 'labels' : 'annotations'
+    expect(parseMatch([text])).toMatchObject({ ok: false, faults: [{ path: [key] }] })
+  },
+)
+
 test.each<[SilenceMatch, (string | number)[]]>([
   [{ nmae: 'x' }, ['nmae']],
   [{ age: '<5m' }, ['age']],

@@ -54,6 +54,12 @@ test.each([
 
 test.each([
   ['v1/Pod', { kind: 'found', resource: { group: '', plural: 'pods' } }],
+  ['core/v1/Pod', { kind: 'found', resource: { group: '', plural: 'pods' } }],
+  ['core/Event', { kind: 'found', resource: { group: '', plural: 'events' } }],
+  ['pods.core', { kind: 'found', resource: { group: '', plural: 'pods' } }],
+  ['pods.v1.core', { kind: 'found', resource: { group: '', plural: 'pods' } }],
+  ['core/v2/Pod', { kind: 'absent' }],
+  ['core/v1/Deployment', { kind: 'absent' }],
   ['Event', { kind: 'found', resource: { group: '' } }],
   ['events.k8s.io/v1/Event', { kind: 'found', resource: { group: 'events.k8s.io' } }],
   ['databases.stable.example.com', { kind: 'found', resource: { version: 'v1' } }],

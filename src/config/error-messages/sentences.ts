@@ -59,13 +59,17 @@ function wordOf({ expected }: Issue): string {
   return TYPE_NAMES[String(expected)] ?? String(expected)
 }
 
-function unionText({ errors = [] }: Issue): string {
+function unionText(issue: Issue): string {
+  return joinWithOr([...new Set(branchTexts(issue))])
+}
+
+function branchTexts({ errors = [] }: Issue): string[] {
   const branches = errors as readonly (readonly Issue[])[]
-  const texts = branches.map(([issue]) => {
+  return branches.flatMap(([issue]) => {
+    if (issue?.code === 'invalid_union') return branchTexts(issue)
     if (issue?.code === 'invalid_value') return (issue.values as unknown[]).join(' or ')
     return issue ? wordOf(issue) : 'something else'
   })
-  return joinWithOr([...new Set(texts)])
 }
 
 function joinWithOr(texts: readonly string[]): string {

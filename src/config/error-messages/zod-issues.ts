@@ -84,11 +84,13 @@ function withValues(issue: Issue): Issue {
 function chooseBranch({ errors = [], message }: Issue): readonly Issue[] | undefined {
   if (message !== 'Invalid input') return undefined
   const branches = errors as readonly (readonly Issue[])[]
-  return branches.find((branch) =>
-    branch.every(
-      ({ code, path }) => (path as Path).length > 0 || (code !== 'invalid_type' && code !== 'invalid_value'),
-    ),
-  )
+  return branches.find((branch) => branch.every((it) => (it.path as Path).length > 0 || hasRightType(it)))
+}
+
+function hasRightType(issue: Issue): boolean {
+  const { code, message } = issue
+  if (code === 'invalid_union' && message === 'Invalid input') return chooseBranch(issue) !== undefined
+  return code !== 'invalid_type' && code !== 'invalid_value'
 }
 
 function shapeCode({ code }: Issue): ProblemCode {

@@ -62,7 +62,7 @@ export function pathFault(
     const found: OpenApiSchema = resolved(schemas, at)
     if (isOpen(found)) return undefined
     const { name } = step
-    if (name === undefined) at = found.items ?? valueSchema(found)
+    if (name === undefined || (found.items && isIndex(name))) at = found.items ?? valueSchema(found)
     else if (found.items) return notIn(step, found, parent, schemas, steps.slice(index))
     else if (found.properties && Object.hasOwn(found.properties, name)) at = found.properties[name]
     else if (valueSchema(found)) at = valueSchema(found)
@@ -143,10 +143,14 @@ function valueSchema({ additionalProperties }: OpenApiSchema): OpenApiSchema | u
 
 const STEP = /\[(?:"([^"]*)"|'([^']*)'|([\w./-]+)=[^\][]*|([^\][]*))\]|[^.[\]]+/g
 
+function isIndex(name: string): boolean {
+  return /^\d+$/.test(name)
+}
+
 function stepsOf(path: string): Step[] {
   return [...path.matchAll(STEP)].map(({ 0: whole, 1: double, 2: single, 3: chooses, 4: bare, index }) => {
     const key = double ?? single ?? (whole.startsWith('[') ? bare : whole)
-    const isAny = key === '*' || chooses !== undefined || (whole.startsWith('[') && /^\d+$/.test(key ?? ''))
+    const isAny = key === '*' || chooses !== undefined || (whole.startsWith('[') && isIndex(key ?? ''))
     return {
       name: isAny ? undefined : key,
       offset: index,

@@ -70,6 +70,9 @@ function mayBeSame(spelling: Spelling | undefined, watched: WatchedKind): boolea
   if (!spelling) return true
   if (!qualifiersMeet(spelling.qualifier, watched.spelling.qualifier)) return false
   const builtIn = builtInsOf(spelling)
+  // All kinds of the core group are known: no custom resource can be in it.
+  if (spelling.qualifier !== undefined && groupOf(spelling.qualifier) === '' && builtIn.length === 0)
+    return false
   if (builtIn.length > 0 && watched.builtIn.length > 0) {
     const isEvent = builtIn.some(isEventKind) && watched.builtIn.some(isEventKind)
     return isEvent || builtIn.some((it) => watched.builtIn.includes(it))

@@ -73,7 +73,10 @@ function jobState(input: SummaryInput): Draft {
   const failed = changeAt(input, 'status.failed')
   if (failed && tries > (typeof failed.old === 'number' ? failed.old : 0)) {
     const limit = number(object, 'spec', 'backoffLimit')
-    const left = limit === undefined ? '' : `It is given up after ${counted(limit + 1, 'try', 'tries')}.`
+    // With a limit for each index, the API server sets that of the Job to the largest integer.
+    const isPerIndex = at(object, 'spec', 'backoffLimitPerIndex') !== undefined
+    const left =
+      limit === undefined || isPerIndex ? '' : `It is given up after ${counted(limit + 1, 'try', 'tries')}.`
     const command = kubectl(targetOf(input), 'logs', quoted(`job/${input.event.name}`), '--all-containers')
     return { severity: 'warning', phrase: `: its ${ordinal(tries)} try failed`, text: left, command }
   }

@@ -71,16 +71,21 @@ const PRESSURES = new Map([
   ['NetworkUnavailable', 'without a network'],
 ])
 
-/** Conditions that are bad when they are True; those of node-problem-detector, too. */
+/** Of agents such as that of EKS, KernelReady and StorageReady are bad when they are False; other conditions when they are True. */
+function badStatus(type: string): 'True' | 'False' {
+  return /(?:Ready|Healthy|Available)$/.test(type) ? 'False' : 'True'
+}
+
+/** Conditions except Ready that are bad; those of node-problem-detector, too. */
 function pressure(input: SummaryInput): Draft | undefined {
-  const bad = conditionsOf(input).filter((it) => it.type !== 'Ready' && it.status === 'True')
+  const bad = conditionsOf(input).filter((it) => it.type !== 'Ready' && it.status === badStatus(it.type))
   const known = bad.filter((it) => PRESSURES.has(it.type))
   const others = bad.filter((it) => !PRESSURES.has(it.type) && flipOf(input, it.type))
   const worst = known[0] ?? others[0]
   if (!worst) return undefined
   const phrase = PRESSURES.has(worst.type)
     ? ` is ${known.map((it) => PRESSURES.get(it.type)).join(' and ')}`
-    : ` has a problem: ${worst.type}${because(worst.message, 80)}`
+    : ` has a problem: ${worst.type}${worst.status === 'False' ? ' is False' : ''}${because(worst.message, 80)}`
   return { severity: 'warning', phrase, quote: worst.message, fields: about(worst) }
 }
 
@@ -102,11 +107,16 @@ function recovered(input: SummaryInput): Draft | undefined {
 
 function relieved(input: SummaryInput): Draft | undefined {
   const over = conditionsOf(input).filter((it) => {
-    const old = it.type !== 'Ready' && it.status === 'False' ? flipOf(input, it.type)?.old : undefined
-    return old === 'True' || (old === '' && isSettled(input))
+    const isGood =
+      it.type !== 'Ready' && /^(?:True|False)$/.test(it.status) && it.status !== badStatus(it.type)
+    const old = isGood ? flipOf(input, it.type)?.old : undefined
+    return old === badStatus(it.type) || (old === '' && isSettled(input))
   })
-  if (over.length === 0) return undefined
-  const phrase = over.map((it) => PRESSURES.get(it.type) ?? `troubled by ${it.type}`).join(' and ')
+  const [first] = over
+  if (!first) return undefined
+  if (first.status === 'True') return { severity: 'resolved', phrase: `: ${first.type} is True again` }
+  const ended = over.filter(({ status }) => status === 'False')
+  const phrase = ended.map((it) => PRESSURES.get(it.type) ?? `troubled by ${it.type}`).join(' and ')
   return { severity: 'resolved', phrase: ` is no longer ${phrase}` }
 }
 

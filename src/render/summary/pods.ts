@@ -1,6 +1,6 @@
 import type { Field } from '../../sink/index.ts'
 import { counted } from '../../text/quantities.ts'
-import { changeAt, conditionOf, flipOf, isKnown } from './changes.ts'
+import { changeAt, conditionOf, flipOf, imagesIn, isKnown } from './changes.ts'
 import {
   because,
   kubectl,
@@ -25,6 +25,7 @@ import {
   type SummaryInput,
   scalar,
   text,
+  timeMs,
 } from './summarizer.ts'
 
 export const pod: Summarizer = {
@@ -39,8 +40,8 @@ export const pod: Summarizer = {
     }
   },
   state: (input) => readiness(input) ?? phase(input),
-  created(input) {
-    const images = imagesOf(input)
+  created({ object }) {
+    const images = imagesIn(object)
     return images === '' ? '' : `Runs ${images}.`
   },
   fields,
@@ -49,7 +50,7 @@ export const pod: Summarizer = {
 
 function logsOfCulprit(input: SummaryInput): string {
   const ended = text(input.object, 'status', 'phase') === 'Failed'
-  const culprit = containersOf(input).find((it) => {
+  const culprit = suspectsOf(input).find((it) => {
     if (it.waiting === 'CrashLoopBackOff') return true
     const end = it.ended ?? (it.waiting === '' ? it.endedBefore : undefined)
     return end !== undefined && end.exitCode !== 0
@@ -62,7 +63,7 @@ function logsOfCulprit(input: SummaryInput): string {
 }
 
 function worstOfContainers(input: SummaryInput): Draft | undefined {
-  const troubles = containersOf(input).flatMap((it) => containerTrouble(input, it) ?? [])
+  const troubles = suspectsOf(input).flatMap((it) => containerTrouble(input, it) ?? [])
   return troubles.find(({ severity }) => severity === 'error') ?? troubles[0]
 }
 
@@ -81,7 +82,7 @@ function failed(input: SummaryInput): Draft | undefined {
     return { severity: 'warning', phrase, quote, fields: [field('Reason', reason)] }
   }
   if (isEnding(input)) return undefined
-  const culprit = containersOf(input).find((it) => it.ended && it.ended.exitCode !== 0)
+  const culprit = suspectsOf(input).find((it) => it.ended && it.ended.exitCode !== 0)
   const retried = list(object, 'metadata', 'ownerReferences').some((it) => text(it, 'kind') === 'Job')
   const severity = retried ? 'warning' : 'error'
   if (!culprit?.ended) return { severity, phrase: ` failed${because(quote)}`, quote }
@@ -110,7 +111,7 @@ function readiness(input: SummaryInput): Draft | undefined {
   const restarts = restartsOf(containersOf(input))
   if (ready.status === 'True') {
     const after = restarts > 0 ? ` after ${counted(restarts, 'restart')}` : ''
-    const again = restarts > 0 || isSettled(input)
+    const again = restarts > 0 || (isSettled(input) && !neverReady(input))
     return again
       ? { severity: 'resolved', phrase: ` is ready again${after}` }
       : { severity: 'info', phrase: ' is ready' }
@@ -125,12 +126,15 @@ function readiness(input: SummaryInput): Draft | undefined {
     severity: 'warning',
     phrase: ` is not ready any more${which}`,
     quote: ready.message,
-    fields: since(ready.since),
+    fields: [field('Since', ready.since)],
   }
 }
 
-function since(time: string): Field[] {
-  return [field('Since', time)]
+/** Whether it was not ready since its kubelet first saw it: a large image, or an application that starts for long. */
+function neverReady(input: SummaryInput): boolean {
+  const since = timeMs(changeAt(input, 'status.conditions[type=Ready].lastTransitionTime')?.old)
+  const start = timeMs(input.object, 'status', 'startTime')
+  return since !== undefined && start !== undefined && since - start < 5_000
 }
 
 function phase(input: SummaryInput): Draft {
@@ -160,21 +164,12 @@ function restartsOf(containers: readonly Container[]): number {
   return containers.reduce((sum, it) => sum + it.restarts, 0)
 }
 
-function imagesOf({ object }: SummaryInput): string {
-  return listed(
-    list(object, 'spec', 'containers')
-      .map((it) => text(it, 'image'))
-      .filter((it) => it !== ''),
-    3,
-  )
-}
-
 function fields(input: SummaryInput): Field[] {
   const { object } = input
   const restarts = restartsOf(containersOf(input))
   return [
     field('Node', text(object, 'spec', 'nodeName')),
-    field('Image', imagesOf(input)),
+    field('Image', imagesIn(object)),
     field('Restarts', restarts > 0 ? restarts : ''),
   ]
 }
@@ -198,7 +193,10 @@ interface Container {
   readonly endedBefore: End | undefined
   /** Its part of the status, as changes name it. */
   readonly path: string
+  /** It runs and ends before the others start. */
   readonly init: boolean
+  /** An init container that runs as long as the others (KEP-753). */
+  readonly sidecar: boolean
 }
 
 interface End {
@@ -220,12 +218,21 @@ function containersOf(input: SummaryInput): readonly Container[] {
   return latest.containers
 }
 
+/** Returns the containers that can be the cause of a problem: once all others have ended, sidecars are stopped, with any exit code. */
+function suspectsOf(input: SummaryInput): readonly Container[] {
+  const containers = containersOf(input)
+  const main = containers.filter(({ init, sidecar }) => !init && !sidecar)
+  const isOver = main.length > 0 && main.every(({ ended }) => ended)
+  return isOver ? containers.filter(({ sidecar }) => !sidecar) : containers
+}
+
 function readContainers({ object }: SummaryInput): readonly Container[] {
   return PARTS.flatMap(([spec, statuses]) => {
     const specs = list(object, 'spec', spec)
     return list(object, 'status', statuses).map((it) => {
       const name = text(it, 'name')
       const asked = specs.find((one) => text(one, 'name') === name)
+      const sidecar = spec === 'initContainers' && text(asked, 'restartPolicy') === 'Always'
       return {
         name,
         image: text(asked, 'image') || text(it, 'image'),
@@ -239,7 +246,8 @@ function readContainers({ object }: SummaryInput): readonly Container[] {
         ended: endOf(at(it, 'state', 'terminated')),
         endedBefore: endOf(at(it, 'lastState', 'terminated')),
         path: `status.${statuses}[name=${name}]`,
-        init: spec === 'initContainers',
+        init: spec === 'initContainers' && !sidecar,
+        sidecar,
       }
     })
   })

@@ -74,9 +74,10 @@ function unavailable(input: SummaryInput, it: Rollout): Draft | undefined {
   const down = available?.status === 'False' && isSettled(input) && it.desired > 0
   if (down) {
     const none = it.ready === 0
-    const phrase = none
-      ? ` is down, 0 of ${it.desired} ready`
-      : ` has too few ready, ${it.ready} of ${it.desired}`
+    // With minReadySeconds, a pod is ready before it is available.
+    const few =
+      it.ready < it.desired ? `ready, ${it.ready}` : `available, ${status(input, 'availableReplicas')}`
+    const phrase = none ? ` is down, 0 of ${it.desired} ready` : ` has too few ${few} of ${it.desired}`
     const fields = [field('Since', available.since)]
     return {
       severity: none ? 'error' : 'warning',
@@ -152,11 +153,14 @@ function state(input: SummaryInput): Draft | undefined {
   }
   if (it.desired === 0)
     return { severity: 'info', phrase: kind === 'DaemonSet' ? ' has no node to run on' : ' is scaled to 0' }
-  if (finished(input)) {
-    return {
-      severity: 'info',
-      phrase: ` finished its roll-out of ${imagesIn(at(input.object, 'spec', 'template')) || 'a change'}, ${ready}`,
-    }
+  if (finished(input, it)) {
+    // Pods come and go with their nodes, too.
+    const nodes = it.desired === 1 ? 'its node' : `all ${it.desired} nodes`
+    const rolledOut =
+      kind === 'DaemonSet' && changeAt(input, 'status.currentNumberScheduled')
+        ? `is up to date on ${nodes}`
+        : `finished its roll-out of ${imagesIn(at(input.object, 'spec', 'template')) || 'a change'}`
+    return { severity: 'info', phrase: ` ${rolledOut}, ${ready}` }
   }
   return { severity: 'info', phrase: it.ready >= it.desired ? ` is available, ${ready}` : ` has ${ready}` }
 }
@@ -173,18 +177,19 @@ function recovered(input: SummaryInput, it: Rollout): string {
     return 'can create pods again'
   const [from, to] = readyChange(input)
   const full = from !== undefined && to !== undefined && from < to && to >= it.desired
-  return full && !it.rolling && !finished(input) ? 'has all its pods again' : ''
+  return full && !it.rolling && !finished(input, it) ? 'has all its pods again' : ''
 }
 
-function finished(input: SummaryInput): boolean {
+function finished(input: SummaryInput, it: Rollout): boolean {
   const progressing = conditionOf(input, 'Progressing')
   if (progressing) {
     if (progressing.reason !== 'NewReplicaSetAvailable') return false
     if (!isKnown(input)) return isRecent(input, progressing.updated)
     return changeAt(input, 'status.conditions[type=Progressing].reason') !== undefined
   }
-  const paths = ['status.currentRevision', 'status.updatedNumberScheduled']
-  return paths.some((path) => changeAt(input, path)?.new !== undefined)
+  if (input.event.kind === 'DaemonSet')
+    return it.updated >= it.desired && changeAt(input, 'status.updatedNumberScheduled') !== undefined
+  return changeAt(input, 'status.currentRevision')?.new !== undefined
 }
 
 function created(input: SummaryInput): string {
@@ -266,11 +271,13 @@ function ofDaemonSet(input: SummaryInput): Rollout {
   const desired = status(input, 'desiredNumberScheduled')
   const updated = status(input, 'updatedNumberScheduled')
   const manual = text(input.object, 'spec', 'updateStrategy', 'type') === 'OnDelete'
+  // Without pods of an old template, those that lack are not being rolled out.
+  const old = status(input, 'currentNumberScheduled') - updated
   return {
     desired,
     updated,
     ready: status(input, 'numberReady'),
-    rolling: unseen(input) || (!manual && updated < desired),
+    rolling: unseen(input) || (!manual && desired > 0 && old > 0),
   }
 }
 

@@ -1,8 +1,10 @@
+import { isTimeZone } from '../../text/timezone.ts'
 import { type Compiled, compiled, type Fault } from '../fault.ts'
 import { type CelEngine, type CelFault, type CelProgram, createEngine } from './engine.ts'
 import { conditionHint, faultText, typeName } from './error-messages.ts'
 import { VARIABLE_TYPES, VARIABLES } from './event-fields.ts'
 import { patternFault } from './function.ts'
+import { isAddress, isQuantity, isRange } from './kubernetes-functions.ts'
 import { type CelCall, type CelMethodCall, type CelNode, childrenOf, pathOf, walk } from './syntax-tree.ts'
 
 let made: CelEngine | undefined
@@ -95,7 +97,7 @@ function endOfText(text: string, start: number): number {
   return text.length
 }
 
-/** Checks the regular expressions, durations and timestamps that are constants. */
+/** Checks the constants that functions parse: with a wrong one the expression fails for every event. */
 function constantFaults(tree: CelNode): Fault[] {
   const faults: Fault[] = []
   walk(tree, (node) => {
@@ -111,15 +113,41 @@ function constantFaults(tree: CelNode): Fault[] {
       faults.push(
         isVerbatim ? fault(message, start + 1 + offset, length) : fault(message, start, end - start),
       )
-    } else if (name === 'duration' && !DURATION.test(text))
-      faults.push(fault(`"${text}" is no duration`, start, end - start, 'such as "90s", "5m" or "24h"'))
-    else if (name === 'timestamp' && Number.isNaN(Date.parse(text)))
-      faults.push(fault(`"${text}" is no timestamp`, start, end - start, 'such as "2026-01-01T00:00:00Z"'))
+    }
+    const parsed = PARSED.find(({ functions }) => functions.test(name))
+    if (parsed && !parsed.isValid(text))
+      faults.push(fault(`"${text}" is no ${parsed.what}`, start, end - start, parsed.hint))
   })
   return faults
 }
 
 const DURATION = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+/** Functions, and what their constant argument must be. */
+const PARSED: readonly { functions: RegExp; what: string; hint: string; isValid(text: string): boolean }[] = [
+  {
+    functions: /^duration$/,
+    what: 'duration',
+    hint: 'such as "90s", "5m" or "24h"',
+    isValid: (text) => DURATION.test(text),
+  },
+  {
+    functions: /^timestamp$/,
+    what: 'timestamp',
+    hint: 'such as "2026-01-01T00:00:00Z"',
+    isValid: (text) => RFC_3339.test(text) && !Number.isNaN(Date.parse(text)),
+  },
+  {
+    functions: /^get(?:FullYear|Month|Date|DayOf(?:Week|Month|Year)|Hours|Minutes|Seconds|Milliseconds)$/,
+    what: 'time zone',
+    hint: 'such as "Europe/Berlin" or "+01:00"',
+    isValid: isTimeZone,
+  },
+  { functions: /^quantity$/, what: 'quantity', hint: 'such as "500m" or "1Gi"', isValid: isQuantity },
+  { functions: /^ip$/, what: 'IP address', hint: 'such as "10.0.0.1"', isValid: isAddress },
+  { functions: /^cidr$/, what: 'CIDR', hint: 'such as "10.0.0.0/8"', isValid: isRange },
+]
 
 /** Returns the function, and the argument that it parses, if that is a constant. */
 function constantArgument({ op, args }: CelNode): [name: string, argument?: CelNode | undefined] {

@@ -176,7 +176,8 @@ interface LibraryError {
 }
 
 function celErrorOf(error: unknown): Error {
-  if (error instanceof RangeError)
+  // The stack is exhausted; other RangeErrors are those of functions, such as an unknown time zone.
+  if (error instanceof RangeError && /call stack/.test(error.message))
     return new CelError('is nested too deeply to be evaluated', 'range', undefined, error)
   const { code = 'value', summary, range, message } = error as LibraryError
   return new CelError(withoutFrame(summary ?? message), code, range, error)

@@ -42,6 +42,10 @@ export function hasQuantityUnit(text: string): boolean {
   return /^\d.*[A-Za-z]$/.test(text) && parseQuantity(text) !== undefined
 }
 
+export function isQuantity(text: string): boolean {
+  return parseQuantity(text) !== undefined
+}
+
 function parseQuantity(text: string): Quantity | undefined {
   const found = text.length <= 70 ? FORM.exec(text) : null
   if (!found) return undefined
@@ -81,7 +85,7 @@ function compare(a: Quantity, b: Quantity): bigint {
 
 const quantityFunctions: CelFunctions = {
   [`quantity(string): ${QUANTITY}`]: quantity,
-  'isQuantity(string): bool': (text: string) => parseQuantity(text) !== undefined,
+  'isQuantity(string): bool': isQuantity,
   [`${QUANTITY}.sign(): int`]: (it: Quantity) => compare(it, new Quantity(0n)),
   [`${QUANTITY}.isInteger(): bool`]: isInteger,
   [`${QUANTITY}.asInteger(): int`]: asInteger,
@@ -174,6 +178,10 @@ function parseAddress(text: string): Address | undefined {
   return new Address(value, 6)
 }
 
+export function isAddress(text: string): boolean {
+  return parseAddress(text) !== undefined
+}
+
 function groupsOf(text: string): string[] {
   return text === '' ? [] : text.split(':')
 }
@@ -183,6 +191,10 @@ function parseRange(text: string): Range | undefined {
   const address = host === '' ? undefined : parseAddress(host)
   const bits = Number(length)
   return address && bits <= widthOf(address) ? new Range(address, bits) : undefined
+}
+
+export function isRange(text: string): boolean {
+  return parseRange(text) !== undefined
 }
 
 function widthOf({ family }: Address): number {
@@ -248,7 +260,7 @@ const address = (text: string) => known(parseAddress(text), text, 'IP address')
 const range = (text: string) => known(parseRange(text), text, 'CIDR')
 
 const addressFunctions: CelFunctions = {
-  'isIP(string): bool': (text: string) => parseAddress(text) !== undefined,
+  'isIP(string): bool': isAddress,
   [`ip(string): ${IP}`]: address,
   [`string(${IP}): string`]: addressText,
   [`${IP}.family(): int`]: (it: Address) => BigInt(it.family),
@@ -257,7 +269,7 @@ const addressFunctions: CelFunctions = {
   [`${IP}.isLinkLocalUnicast(): bool`]: isIn('linkLocalUnicast'),
   [`${IP}.isLinkLocalMulticast(): bool`]: isIn('linkLocalMulticast'),
   [`${IP}.isGlobalUnicast(): bool`]: isGlobalUnicast,
-  'isCIDR(string): bool': (text: string) => parseRange(text) !== undefined,
+  'isCIDR(string): bool': isRange,
   [`cidr(string): ${CIDR}`]: range,
   [`string(${CIDR}): string`]: (it: Range) => `${addressText(it.address)}/${it.bits}`,
   [`${CIDR}.containsIP(${IP}): bool`]: containsAddress,

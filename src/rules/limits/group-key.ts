@@ -5,6 +5,7 @@ import type { LimitedMatch } from '../../model/limit.ts'
 import { shorten } from '../../sink/template/formats.ts'
 import { MOST_ENTRIES, tooMany } from '../../text/bounds.ts'
 import { nearest } from '../../text/closest-match.ts'
+import { kindOf } from '../kind.ts'
 import type { KeyedLimit, RulePlan } from './rule-plan.ts'
 import type { GroupLabels, StateKeys } from './states.ts'
 
@@ -192,6 +193,7 @@ function mapOf(map: (typeof MAPS)[number], event: ClusterEvent): unknown {
 }
 
 interface ObjectName {
+  apiVersion?: string | undefined
   kind?: string | undefined
   namespace?: string | undefined
   name?: string | undefined
@@ -217,9 +219,14 @@ function nodeOf(event: ClusterEvent): unknown {
   return ofKubelet || (regarding.kind === 'Node' ? regarding.name : '')
 }
 
-/** Without the uid, so that an object that was created again counts as the same. */
-function reference({ kind = '', namespace = '', name = '' }: ObjectName): PropertyValue {
-  return { key: JSON.stringify([kind, namespace, name]), shown: kind === '' ? name : `${kind}/${name}` }
+/**
+ * Without the uid, so that an object that was created again counts as the same. With the group: a Knative Service creates one of the
+ * core group with its name.
+ */
+function reference({ apiVersion = '', kind = '', namespace = '', name = '' }: ObjectName): PropertyValue {
+  const { group } = kindOf({ apiVersion })
+  const key = JSON.stringify([group, kind, namespace, name])
+  return { key, shown: kind === '' ? name : `${kind}/${name}` }
 }
 
 function text(value: unknown): PropertyValue {

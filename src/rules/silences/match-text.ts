@@ -8,8 +8,8 @@ const CONDITION = /^\s*([A-Za-z][\w.-]*)\s*(!?=)/
 const SELECTORS = ['labels', 'annotations']
 
 /**
- * Reads `namespace=shop, rule=crash-*`: conditions with their patterns; `a|b` is a list, `key!=a` means `!a`. Several texts add up: all
- * conditions must hold. The values are as in `when`, so a comma in one is possible where no `key=` follows.
+ * Reads `namespace=shop, rule=crash-*`: conditions with their patterns; `a|b` is a list, `key!=a` means `!a`, except for selectors. Several
+ * texts add up: all conditions must hold. The values are as in `when`, so a comma in one is possible where no `key=` follows.
  */
 export function parseMatch(texts: readonly string[]): Compiled<SilenceMatch> {
   const match: Record<string, unknown> = {}
@@ -22,6 +22,11 @@ export function parseMatch(texts: readonly string[]): Compiled<SilenceMatch> {
         })
       const value = part.slice(head.length).trim()
       if (value === '') return faulty('has no value', { path: [key], hint: `write ${key}=value` })
+      if (operator === '!=' && SELECTORS.includes(key))
+        return faulty('takes a selector, which has its own negation', {
+          path: [key],
+          hint: `such as ${key}=team!=shop, or ${key}=!team`,
+        })
       const fault = setAt(match, key, patternsOf(key, value, operator === '!='))
       if (fault) return fault
     }

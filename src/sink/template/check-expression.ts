@@ -1,5 +1,6 @@
 import type { Token as AnyToken, Tokenizer } from 'liquidjs'
 import { nearest } from '../../text/closest-match.ts'
+import { isTimeZone } from '../../text/timezone.ts'
 import { dottedHint, fieldHint, filterHint, operatorHint, variableHint } from './aliases.ts'
 import type { TemplateProblem } from './fault.ts'
 import { FILTERS, type LiquidLibrary } from './filters.ts'
@@ -112,12 +113,28 @@ function checkFilter(at: Checking, filter: FilterToken): void {
     const value = Array.isArray(arg) ? (arg as readonly [string, Token | undefined])[1] : (arg as Token)
     if (value) checkNames(at, value)
   }
-  if (FILTERS.includes(name)) return
+  if (FILTERS.includes(name)) return checkArguments(at, filter)
   const near = nearest(name, FILTERS)
   const hint =
     filterHint(name) ??
     (near === undefined ? 'docs/configuration.md lists the filters' : `did you mean "${near}"?`)
   at.report({ message: `there is no filter "${name}"`, offset: begin, length: name.length, hint })
+}
+
+/** Reports arguments with which a filter fails for every message. */
+function checkArguments(at: Checking, { name, begin, args }: FilterToken): void {
+  if (/^(?:append|prepend)$/.test(name) && args.length === 0)
+    return at.report({
+      message: `"${name}" lacks its text`,
+      offset: begin,
+      length: name.length,
+      hint: `write | ${name}: "…"`,
+    })
+  const zone = name === 'date' && !Array.isArray(args[1]) ? (args[1] as Token | undefined) : undefined
+  const [, , text] = (zone && /^(["'])(.*)\1$/s.exec(textAt(at, zone))) ?? []
+  if (!zone || text === undefined || isTimeZone(text)) return
+  const hint = 'such as "Europe/Berlin" or "+01:00"'
+  at.report({ ...spanOf(zone), message: `"${text}" is no time zone`, hint })
 }
 
 /** Reports unreadable text. */

@@ -114,6 +114,7 @@ function sentenceOf(error: Error): string {
   const { message, name } = error
   if (error instanceof TooMuchWork || message.includes('limit exceeded'))
     return 'the template does more than a message may take'
-  if (name === 'RangeError') return 'the template, or what it shows, is nested too deeply or too long'
+  if (name === 'RangeError' && !/time zone/i.test(message))
+    return 'the template, or what it shows, is nested too deeply or too long'
   return message.replace(/, line:\d+, col:\d+$/, '')
 }

@@ -220,17 +220,24 @@ function spells(spelling: string, resource: DiscoveredResource): boolean {
   const rest = spelling.slice(dot + 1)
   return (
     namesKind(spelling.slice(0, dot), resource) &&
-    (rest === resource.group || rest === `${resource.version}.${resource.group}`)
+    namesOfGroup(resource).some((group) => rest === group || rest === `${resource.version}.${group}`)
   )
+}
+
+/** The documentation of Kubernetes writes `core/v1` for the group without a name. */
+function namesOfGroup({ group }: DiscoveredResource): readonly string[] {
+  return group === '' ? ['', 'core'] : [group]
 }
 
 /** `group/version/Kind`, `group/Kind`, or `version/Kind` of the core group. */
 function spellsPath(parts: readonly string[], resource: DiscoveredResource): boolean {
   const kind = parts.at(-1) ?? ''
   if (!namesKind(kind, resource)) return false
-  if (parts.length === 3) return parts[0] === resource.group && parts[1] === resource.version
+  const [first = ''] = parts
+  const isOfGroup = namesOfGroup(resource).includes(first)
+  if (parts.length === 3) return isOfGroup && parts[1] === resource.version
   if (parts.length !== 2) return false
-  return parts[0] === resource.group || (resource.group === '' && parts[0] === resource.version)
+  return isOfGroup || (resource.group === '' && first === resource.version)
 }
 
 function namesKind(word: string, { kind, plural, singular, shortNames }: DiscoveredResource): boolean {

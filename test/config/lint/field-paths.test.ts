@@ -44,6 +44,7 @@ test.each([
   'spec.containers.*.image',
   'spec.containers[name=app].image',
   'spec.containers[0].image',
+  'spec.containers.0.image',
   'spec.*',
   'spec.*.anything',
   'metadata.labels["a/b"]',

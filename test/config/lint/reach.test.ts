@@ -36,6 +36,7 @@ test.each([
     '4:30 no entry of "watch" watches deployments.example.com',
   ],
   ['[databases.stable.example.com]', '{ kind: Databse }', '4:30 no entry of "watch" watches Databse'],
+  ['[Deployment]', '{ kind: v1/Deployment }', '4:30 no entry of "watch" watches v1/Deployment'],
   ['[wgt]', '{ kind: Pod }', '4:30 no entry of "watch" watches Pod'],
   ['[Pod]', '{ kind: "Stateful*" }', '4:30 no watched kind matches this'],
   ['[Event]', '{ kind: "!Event" }', '4:30 no watched kind matches this'],

@@ -78,6 +78,13 @@ test.each<[text: string, ...underlined: string[]]>([
   ['object.spec.cpu > 500m', '500m'],
   ['quantity(object.x).isLessThan("1Gi")', 'isLessThan'],
   ['', ''],
+  ['now > timestamp("2026-01-01")', '"2026-01-01"'],
+  ['now > timestamp("2026-01-01T00:00:00")', '"2026-01-01T00:00:00"'],
+  ['now > timestamp("2026-13-01T00:00:00Z")', '"2026-13-01T00:00:00Z"'],
+  ['now - duration("1d") > now', '"1d"'],
+  ['now.getHours("Europe/Berln") < 8 || now.getDayOfWeek("8:00") == 0', '"Europe/Berln"', '"8:00"'],
+  ['quantity(object.x).isLessThan(quantity("1GB"))', '"1GB"'],
+  ['cidr("10.0.0.0").containsIP(ip("10.0.0"))', '"10.0.0.0"', '"10.0.0"'],
   ['event.count == "3" && event.reson == "x" && (foo == 1 || size(3) > 2)', '"3"', 'reson', 'foo', 'size'],
 ])('%s is wrong at %s', (text, ...underlined) => {
   const places = faultsOf(text).map(({ offset = 0, length = 0 }) => text.slice(offset, offset + length))
@@ -131,4 +138,16 @@ test.each([
 ])('is refused: %s', (_what, text, message) => {
   const result = checkedProgram(text)
   expect(result.ok ? '' : result.faults[0]?.message).toContain(message)
+})
+
+test.each([
+  'now > timestamp("2026-01-01T00:00:00Z")',
+  'now > timestamp("2026-01-01T02:00:00.5+02:00")',
+  'now - timestamp(object.metadata.creationTimestamp) > duration("1h30m")',
+  'now.getHours("Europe/Berlin") < 8 || now.getDayOfWeek("+01:00") == 0 || now.getMonth("UTC") == 1',
+  'quantity(object.x).isLessThan(quantity("1.5Gi"))',
+  'cidr("10.0.0.0/8").containsIP(object.status.podIP) && ip("::1").isLoopback()',
+  'cidr("10.0.0.0/8").ip() == ip("10.0.0.0")',
+])('%s is right', (text) => {
+  expect(faultsOf(text)).toEqual([])
 })

@@ -210,6 +210,7 @@ test('what fails says what was missing, and where', () => {
   expect(() => evaluate('object.status.phase', given)).toThrow(
     'gives a text where true or false is asked for',
   )
+  expect(() => evaluate('now.getHours(object.status.phase) > 7', given)).toThrow('time zone')
   expect(() => evaluate('quantity(object.status.phase).isInteger()', given)).toThrow(
     '"Running" is no quantity',
   )

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
+import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
+import { clusterEvent, POD } from '../events.ts'
 import { eventOf, inShort, limitedOf, limitsIn, openBed, openReloads, START_MS, type Written } from './bed.ts'
 
 const at = (...seconds: number[]) => seconds.map((it) => ({ at: it }))
@@ -31,6 +33,20 @@ test('an object that is deleted and created again is the same one: its newest st
   bed.run({ at: 0, uid: 'first', type: 'DELETED' }, { at: 5, uid: 'second', type: 'ADDED' })
   expect(bed.until(100)).toEqual(['35 web +1'])
   expect(bed.deliveries[0]?.event).toMatchObject({ type: 'ADDED' })
+})
+
+test.each<[what: string, per: string]>([
+  ['regarding', 'regarding'],
+  ['owner, of an object without one', 'owner'],
+])('objects of two groups that share kind and name wait by themselves: %s', (_, per) => {
+  const limits = createLimits([{ name: 'r', ...limitsIn({ debounce: { per, quiet: '30s' } }) }])
+  const memory = new MemoryLimits(limits)
+  const service = (group: string) => ({
+    event: clusterEvent({ resource: { ...POD, group, kind: 'Service', plural: 'services' } }),
+    matches: [{ rule: 'r', sinks: ['s'], holds: true, entered: true }],
+  })
+  memory.apply([service(''), service('serving.knative.dev')], START_MS)
+  expect(memory.advance(START_MS + 100_000).flatMap(({ outcome }) => outcome.deliveries)).toHaveLength(2)
 })
 
 test('each group key waits by itself', () => {

@@ -33,6 +33,10 @@ test.each([
   ['{% for c in object.list | sort %}{% endfor %}', '| sort'],
   ['{% assign name = "x" %}', 'name'],
   ['{{ name | as_is }}', 'as_is'],
+  ['{{ time | date: "%H:%M", "Europe/Berln" }}', '"Europe/Berln"'],
+  ["{{ time | date: '%H:%M', 'CEST' }}", "'CEST'"],
+  ['{{ name | append }}', 'append'],
+  ['{{ name | upcase | prepend }}', 'prepend'],
 ])('%s is wrong at %s', (source, wrong) => {
   expect(problemsIn(source)).toEqual([expect.stringContaining(`[${wrong}] `)])
 })
@@ -69,6 +73,9 @@ test('everything is told at once, from left to right', () => {
 })
 
 test.each([
+  [
+    '{{ time | date: "%H:%M", "Europe/Berlin" }} {{ time | date: "%H", "+02:00" }} {{ time | date: "%H", namespace }} {{ time | date: "%H", 60 }}',
+  ],
   ['{% assign x = name | upcase %}{{ x }}{% capture y %}{% endcapture %}{{ y }}{% increment z %}{{ z }}'],
   [
     '{% for it in object.list limit: 3 offset: 1 reversed %}{{ it.a.b }}{{ forloop.last }}{% else %}none{% endfor %}',

@@ -178,6 +178,13 @@ test('an object as large as etcd takes it can be written as JSON', () => {
   expect(rendered('{"object":{{ object | json | raw }}}', markup, { object })).toHaveLength(1_500_000 + 31)
 })
 
+test('a time zone of an object that does not exist is named', () => {
+  const object = { metadata: { annotations: { zone: 'Europe/Berln' } } }
+  expect(() => rendered('{{ time | date: "%H:%M", annotations.zone }}', markup, { object })).toThrow(
+    /time zone.*Europe\/Berln/,
+  )
+})
+
 test('a template that is too long is told, not parsed', () => {
   expect(problemsIn(`{{ name }}${'x'.repeat(100_001)}`)[0]).toContain('longer than')
 })
