@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { targetOf } from '../store/redis/redis-target.ts'
 import {
   type ClusterAccess,
+  existingFiles,
   findKubeconfig,
   type KubeconfigOptions,
   loadAccess,
@@ -48,7 +49,7 @@ export function kubeconfigOptions(
 /** Loads it; a kubeconfig that is missing or broken, or lacks the context, is the user's mistake. */
 export function loadCluster(options: KubeconfigOptions): ClusterAccess {
   const found = findKubeconfig(options)
-  if (found && found !== 'in-cluster') for (const file of found.files) requireReadable(file)
+  if (found && found !== 'in-cluster') for (const file of existingFiles(found.files)) requireReadable(file)
   try {
     return loadAccess(options)
   } catch (error) {

@@ -58,7 +58,7 @@ export function loadAccess(options: KubeconfigOptions): ClusterAccess {
     config.loadFromCluster()
     return accessOf(config, SERVICE_ACCOUNT_TOKEN, 'the pod’s service account', [])
   }
-  const files = readableFiles(found.files)
+  const files = existingFiles(found.files)
   loadFiles(config, files)
   const context = options.context ?? config.getCurrentContext()
   config.setCurrentContext(context)
@@ -67,8 +67,8 @@ export function loadAccess(options: KubeconfigOptions): ClusterAccess {
   return accessOf(config, user.tokenFile, files.join(delimiter), user.groups)
 }
 
-/** Of several files those that are there, as kubectl does it. */
-function readableFiles(files: readonly string[]): readonly string[] {
+/** Of several files those that are there, as kubectl does it; all of them if none is. */
+export function existingFiles(files: readonly string[]): readonly string[] {
   const there = files.filter((file) => existsSync(file))
   return there.length > 0 ? there : files
 }
@@ -80,12 +80,22 @@ function loadFiles(config: KubeConfig, files: readonly string[]): void {
       else {
         const more = new KubeConfig()
         more.loadFromFile(file)
-        config.mergeConfig(more, true)
+        merge(config, more)
       }
     } catch (error) {
       throw new ClusterError(`cannot read the kubeconfig ${file}: ${(error as Error).message.split('\n')[0]}`)
     }
   }
+}
+
+/** Adds what the earlier files do not have, as kubectl does it: client-node refuses names that several files have. */
+function merge(config: KubeConfig, more: KubeConfig): void {
+  const isNew = (there: readonly { name: string }[]) => (it: { name: string }) =>
+    !there.some(({ name }) => name === it.name)
+  more.clusters = more.clusters.filter(isNew(config.clusters))
+  more.users = more.users.filter(isNew(config.users))
+  more.contexts = more.contexts.filter(isNew(config.contexts))
+  config.mergeConfig(more, Boolean(config.getCurrentContext()))
 }
 
 function noContext(config: KubeConfig, context: string, files: readonly string[]): ClusterError {
