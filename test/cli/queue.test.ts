@@ -151,6 +151,25 @@ test('a cluster name under which nothing is stored is told, with those that ther
   }
 })
 
+test('--context names what is stored without a kubeconfig', async () => {
+  using desk = openDesk()
+  await using left = await stopped('blue')
+  desk.write('kubeherald.yaml', configuration(redisAt(left.url)))
+  const none = await runHere(desk, 'status')
+  expect(none.stderr).toContain('there is blue: choose with cluster: in the configuration, or --context')
+  const { code, stdout, stderr } = await runHere(desk, 'status', '--context', 'blue')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toContain('no process runs for cluster blue')
+})
+
+test('where the configuration names the cluster, nothing else is advised', async () => {
+  using desk = openDesk()
+  await using left = await stopped('blue')
+  desk.write('kubeherald.yaml', configuration(`cluster: bleu\n${redisAt(left.url)}`))
+  const { stderr } = await runHere(desk, 'status', '--context', 'blue')
+  expect(stderr).toContain('there is blue: choose with cluster: in the configuration\n')
+})
+
 test('--context finds what run --context stored', async () => {
   using desk = openDesk()
   await using left = await stopped('blue')

@@ -137,6 +137,21 @@ test('a second demo is refused and leaves the first one its data; --state-dir gi
   await first.end('SIGTERM')
 })
 
+test('the command that a demo prints shows its state, also in a shared Redis', async () => {
+  using desk = openDesk()
+  await using redis = await startRedis()
+  desk.write('mine.yaml', configuration(`cluster: prod\nredis: { url: "${redis.url}" }`))
+  const demo = desk.start('demo', '-c', 'mine.yaml', '--shared-redis')
+  await waitFor(() => demo.output().includes('http '), { what: () => `the banner: ${demo.output()}` })
+  const [, command = ''] = /"kubeherald ([^"]*)" shows more/.exec(demo.output()) ?? []
+  const { code, stdout } = await desk.run(...command.split(' '))
+  await demo.end('SIGTERM')
+  expect(stdout).toContain(String(demo.pid))
+  expect(code).toBe(0)
+  const after = await desk.run(...command.split(' '))
+  expect(after.stderr).toContain('nothing is stored under the cluster name "kubeherald-demo"')
+})
+
 test.each(['watch', 'deliver'])('--role %s without cluster: says what to write', async (role) => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', configuration('redis: { url: "redis://127.0.0.1:1" }'))

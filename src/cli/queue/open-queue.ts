@@ -11,6 +11,7 @@ import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
 import { clusterName, invocation, kubeconfigOptions, loadCluster, stateDir } from '../environment.ts'
 import { configurationFile } from '../load-config/configuration.ts'
 import { readStorageSettings, type StorageSettings } from '../load-config/settings.ts'
+import { SHARED_DEMO } from '../run/run-redis.ts'
 
 /** The stored data of a configuration, for commands other than `run`. */
 export interface OpenQueue extends AsyncDisposable {
@@ -27,7 +28,7 @@ export interface QueueOptions {
   config?: string
   context?: string
   stateDir?: string
-  /** The running demo, independent of the configuration. */
+  /** The running demo, independent of the configuration; with a file that has `redis.url`, the one that shares that Redis. */
   demo?: boolean
   /** A private Redis must run already: a command that lasts would keep `run` from its directory. */
   onlyRunning?: boolean
@@ -37,14 +38,14 @@ const NO_FILE: StorageSettings = { redis: {}, kubernetes: {}, sinks: [], otherPr
 
 /** Opens the Redis that `run` uses with the same arguments. */
 export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
-  const file = options.demo ? undefined : configurationFile(options.config)
+  const file = settingsFile(options)
   const settings = file === undefined ? NO_FILE : await readStorageSettings(file)
   if (file !== undefined) warnOtherProblems(file, settings)
   await using stack = new AsyncDisposableStack()
   const isShared = targetOf(settings.redis, '') !== undefined
   const place = isShared ? undefined : await openPrivate(options, file)
   if (place) stack.defer(() => place.redis.stop())
-  const cluster = clusterOf(settings, options, place)
+  const cluster = isShared && options.demo ? SHARED_DEMO : clusterOf(settings, options, place)
   const keys = keysOf(cluster)
   const target = targetOf(settings.redis, keys.bullmq) ?? { url: (place as PrivateRedis).redis.url }
   const redis = await reachRedis(target)
@@ -53,7 +54,7 @@ export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
   const foreign = foreignLayout(layout)
   if (foreign !== undefined) throw new Error(foreign)
   const isNew = layout === null
-  if (isNew) process.stderr.write(`warning: ${await nothingStored(redis, cluster, target)}\n`)
+  if (isNew) process.stderr.write(`warning: ${await nothingStored(redis, { cluster, target, settings })}\n`)
   const opened = stack.move()
   return {
     redis,
@@ -63,6 +64,17 @@ export async function openQueue(options: QueueOptions): Promise<OpenQueue> {
     configuredSinks: settings.sinks,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+/** Undefined for a private demo, which has its own Redis. */
+function settingsFile({ demo, config, stateDir: option }: QueueOptions): string | undefined {
+  if (!demo) return configurationFile(config)
+  const isPrivate = config === undefined || isHeld(demoDir(option))
+  return isPrivate ? undefined : configurationFile(config)
+}
+
+function demoDir(option: string | undefined): string {
+  return join(stateDir(option, process.env), 'demo')
 }
 
 function warnOtherProblems(file: string, { otherProblems }: StorageSettings): void {
@@ -87,7 +99,7 @@ async function openPrivate(
   file?: string,
 ): Promise<PrivateRedis> {
   const own = stateDir(option, process.env)
-  const ofDemo = join(own, 'demo')
+  const ofDemo = demoDir(option)
   if (demo && !isHeld(ofDemo)) throw new Error(`no demo runs with ${own}`)
   const useDemo = demo || (file === undefined && !isHeld(own) && isHeld(ofDemo))
   const dir = useDemo ? ofDemo : own
@@ -118,19 +130,23 @@ function clusterOf(settings: StorageSettings, { context }: QueueOptions, place?:
   if (!settings.cluster && !context && place?.cluster) return place.cluster
   return clusterName(settings, () => {
     const options = kubeconfigOptions(settings.kubernetes, context)
-    return context || findKubeconfig(options) ? loadCluster(options).context : undefined
+    // The name is enough: these commands need no cluster, and an operator may have no kubeconfig.
+    return options.context ?? (findKubeconfig(options) ? loadCluster(options).context : undefined)
   })
 }
 
 /** Bounds the search for other names: a shared Redis may have millions of keys. */
 const SCANNED_PAGES = 20
 
-async function nothingStored(redis: Redis, cluster: string, target: RedisTarget): Promise<string> {
+async function nothingStored(
+  redis: Redis,
+  { cluster, target, settings }: { cluster: string; target: RedisTarget; settings: StorageSettings },
+): Promise<string> {
   const names = await storedNames(redis)
   const others =
     names.size === 0
       ? 'kubeherald has not run with it'
-      : `there is ${[...names].toSorted().join(', ')}: choose with cluster: in the configuration, or --context`
+      : `there is ${[...names].toSorted().join(', ')}: choose with cluster: in the configuration${settings.cluster ? '' : ', or --context'}`
   return `nothing is stored under the cluster name "${cluster}" in Redis at ${addressOf(target)}; ${others}`
 }
 

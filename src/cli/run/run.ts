@@ -284,7 +284,8 @@ function statusCommand({ demo, options }: Begun): string {
   const command = [
     invocation(process.env),
     'status',
-    ...(demo && !options.sharedRedis ? ['--demo'] : config ? ['--config', config] : []),
+    ...(demo ? ['--demo'] : []),
+    ...(config && (!demo || options.sharedRedis) ? ['--config', config] : []),
     ...(context ? ['--context', context] : []),
     ...(stateDir ? ['--state-dir', stateDir] : []),
   ]
