@@ -146,3 +146,52 @@ test('why shows the record of each sink, what waits, and dead letters', async ()
   expect(stdout).toContain('"web is down"')
   expect(stdout).toContain('journal: { keep: 24h }')
 })
+
+test('why of an object is about its newest event: what waits and what was given up of others is apart from that', async () => {
+  await using it = await openPast()
+  const payloadOf = (version: string, time: number) => {
+    const event = {
+      ...headerFor('web', version, 'MODIFIED', UID),
+      ...{
+        namespace: 'shop',
+        kind: 'Pod',
+        id: `c/${UID}/${version}/MODIFIED`,
+        time: new Date(time).toISOString(),
+      },
+    }
+    const [entry] = encodeEntries([{ sink: 'hook', rule: 'all', event, objectJson: Buffer.from('{}') }])
+    return entry?.payload as Buffer
+  }
+  const letter = async (id: string, payload: Buffer) => {
+    const about = { sink: 'hook', lane: 'hook/n1', rule: 'all', reason: 'rejected', detail: 'no', at: '1' }
+    await it.redis.xadd(it.keys.deadLetters, id, ...Object.entries(about).flat(), 'z', payload)
+  }
+  await letter('1-1', payloadOf('5', AT_MS - 60_000))
+  await letter('2-2', payloadOf('9', AT_MS + 60_000))
+  await it.redis.xadd(
+    it.keys.lane('hook/n1'),
+    '*',
+    'n',
+    1,
+    't',
+    Date.now(),
+    'z',
+    payloadOf('9', AT_MS + 60_000),
+  )
+  await it.redis.hset(it.keys.pending, 'hook/n1', 1)
+
+  const [answer] = [JSON.parse((await runHere(it.desk, 'why', 'pod/shop/web', '-o', 'json')).stdout)]
+  const newest = `c/${UID}/9/MODIFIED`
+  expect(answer).toMatchObject({ id: newest, history: [], waiting: [{ event: newest }] })
+  expect(answer.deadLetters).toMatchObject([
+    { id: '2-2', event: newest },
+    { id: '1-1', event: `c/${UID}/5/MODIFIED` },
+  ])
+  const { stdout } = await runHere(it.desk, 'why', 'pod/shop/web')
+  const [head = '', ...rest] = stdout.split('other events')
+  expect(head).toContain(newest)
+  expect(head).toMatch(/hook +all +waits/)
+  expect(head).toContain('dead-letters retry 2-2')
+  expect(head).not.toContain('1-1')
+  expect(rest.join()).toContain('dead-letters retry 1-1')
+})

@@ -2,16 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import { type Explanation, explainEvent, explainJson } from '../../app/dry-run/explanation.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
-import type { ClusterEvent } from '../../model/event.ts'
+import type { ClusterEvent, EventHeader } from '../../model/event.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import { createSilences } from '../../rules/silences/silences.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
 import { listSilences } from '../../store/control/silences.ts'
-import { type FoundLetter, findDeliveries, newestId } from '../../store/history/find-deliveries.ts'
+import {
+  type FoundDeliveries,
+  type FoundLetter,
+  findDeliveries,
+  newestId,
+} from '../../store/history/find-deliveries.ts'
 import { type HistoryTarget, isAboutTarget, isOf, type Sent } from '../../store/history/history-target.ts'
 import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import { printable } from '../../text/printable.ts'
-import { duration } from '../../text/quantities.ts'
+import { counted, duration } from '../../text/quantities.ts'
 import { invocation } from '../environment.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { readDryConfiguration } from '../load-config/configuration.ts'
@@ -45,6 +51,8 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
   )
   const { records, waiting, letters, isComplete } = found
   const id = target.id ?? newestId(found)
+  const isOfEvent = ({ delivery }: Pick<WaitingDelivery, 'delivery'>) =>
+    id === undefined || isOf(id, delivery)
   const explained = await explainFromJournal(queue, run, { ...target, ...(id !== undefined && { id }) })
   const shown = records.filter(
     (it) =>
@@ -60,10 +68,11 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
       isQuarantined,
       observedAt: delivery.event.time,
     }))
-    const dead = letters.map(({ id, sink, rule, reason, detail, atMs }) => ({
+    const dead = letters.map(({ id, sink, rule, reason, detail, atMs, delivery }) => ({
       id,
       sink,
       rule,
+      event: delivery.event.id,
       reason,
       detail,
       atMs,
@@ -80,9 +89,15 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
   const paint = outputPaint()
   if (shown.length === 0 && waiting.length === 0 && letters.length === 0)
     print(await nothing(queue, text, options))
-  print(historyText(shown, paint))
-  print(waitingText(waiting, isComplete))
-  print(lettersText(letters))
+  const others = {
+    waiting: waiting.filter((it) => !isOfEvent(it)),
+    letters: letters.filter((it) => !isOfEvent(it)),
+  }
+  print(headText(shown, [...waiting, ...letters].find(isOfEvent), paint))
+  print(historyText(shown))
+  print(waitingText(waiting.filter(isOfEvent), isComplete))
+  print(lettersText(letters.filter(isOfEvent)))
+  print(othersText(others, paint))
   print(explained ? `\n${explainText(run, explained, { ...options, paint })}` : await noJournal(queue, text))
   return 0
 }
@@ -119,15 +134,33 @@ const plain = ({ id, kind, namespace, name, uid, event }: ClusterEvent): Sent['e
   ...(event && { event: { regarding: event.regarding } }),
 })
 
-function historyText(records: readonly HistoryRecord[], paint: Paint): string {
-  const [newest] = records
-  if (!newest) return ''
-  const head = `${describeEvent(newest)} of ${describeObject(newest)}`
+/** Names the event that the lines below it are about. */
+function headText(
+  [record]: readonly HistoryRecord[],
+  stored: Pick<WaitingDelivery, 'delivery'> | undefined,
+  paint: Paint,
+): string {
+  const event = stored?.delivery.event
+  const id = record?.event.id ?? event?.id
+  if (id === undefined) return ''
+  const head = record
+    ? `${describeEvent(record)} of ${describeObject(record)}`
+    : event && `${event.event?.reason ?? event.type} of ${objectTitle(regardedBy(event))}`
+  return `${paint('bold', printable(head ?? ''))}  ${printable(id)}\n`
+}
+
+/** The object that an Event regards; another object itself. */
+function regardedBy(event: EventHeader): Parameters<typeof objectTitle>[0] {
+  const { kind, name, namespace } = event.event?.regarding ?? {}
+  return kind && name ? { kind, name, namespace } : event
+}
+
+function historyText(records: readonly HistoryRecord[]): string {
   const rows = records.map((it) => {
     const title = it.title === undefined ? '' : `"${it.title}"`
     return [`  ${it.sinks.join(',')}`, it.rule, describeOutcome(it), timeOf(it.atMs), title]
   })
-  return `${paint('bold', printable(head))}  ${printable(newest.event.id)}\n${table(rows)}`
+  return rows.length > 0 ? table(rows) : ''
 }
 
 function waitingText(waiting: readonly WaitingDelivery[], isComplete: boolean): string {
@@ -149,6 +182,29 @@ function lettersText(letters: readonly FoundLetter[]): string {
     `${invocation(process.env)} dead-letters retry ${id}`,
   ])
   return rows.length > 0 ? table(rows) : ''
+}
+
+/** Lines of each kind about other events of the object. */
+const MOST_OTHERS = 10
+
+/** What waits and what was given up of other events of the object. */
+function othersText(
+  { waiting, letters }: Pick<FoundDeliveries, 'waiting' | 'letters'>,
+  paint: Paint,
+): string {
+  if (waiting.length + letters.length === 0) return ''
+  const more = [waiting.length - MOST_OTHERS, letters.length - MOST_OTHERS].map((it) => Math.max(it, 0))
+  const [waits = 0, dead = 0] = more
+  const left = [
+    ...(waits > 0 ? [`  and ${waits} more that wait\n`] : []),
+    ...(dead > 0
+      ? [
+          `  and ${counted(dead, 'older dead letter')}: "${invocation(process.env)} dead-letters list" shows them\n`,
+        ]
+      : []),
+  ]
+  const lines = waitingText(waiting.slice(0, MOST_OTHERS), true) + lettersText(letters.slice(0, MOST_OTHERS))
+  return `\n${paint('bold', 'other events of the object')}\n${lines}${left.join('')}`
 }
 
 async function noJournal({ redis, keys }: OpenQueue, text: string): Promise<string> {

@@ -77,8 +77,12 @@ async function recordsOf(
   return { records, isRead: true }
 }
 
-/** The event that the newest record, or else the newest waiting delivery, is about. */
-export function newestId({ records, waiting }: FoundDeliveries): string | undefined {
-  const id = records[0]?.event.id ?? waiting.at(-1)?.delivery.event.id
+/** The event of a delivery that waits and was observed after the newest record, else that of the newest record or dead letter. */
+export function newestId({ records: [record], waiting, letters }: FoundDeliveries): string | undefined {
+  const [newest] = waiting
+    .map(({ delivery: { event } }) => ({ id: event.id, atMs: Date.parse(event.time) }))
+    .toSorted((a, b) => b.atMs - a.atMs)
+  const isNewer = newest && (!record || newest.atMs > record.atMs)
+  const id = isNewer ? newest.id : (record?.event.id ?? letters[0]?.delivery.event.id)
   return id === undefined ? undefined : eventIdOf(id)
 }

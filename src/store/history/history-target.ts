@@ -93,8 +93,8 @@ export function isAboutTarget({ id, isObject }: HistoryTarget, event: Sent['even
   return isObject(event) || isObject({ kind, name, ...regarding })
 }
 
-/** Whether a record is of an event: a digest or resolve notification has the id of its event, and more behind it. */
-export function isOf(id: string, { event }: HistoryRecord): boolean {
+/** Whether a record or delivery is of an event: a digest or resolve notification has the id of its event, and more behind it. */
+export function isOf(id: string, { event }: { event: Pick<HistoryRecord['event'], 'id'> }): boolean {
   return event.id === id || event.id.startsWith(`${id}/`)
 }
 
