@@ -13,5 +13,6 @@ const LINGER_MS = 1_000
 
 // The reader of our output is gone, as `head` goes: it wants no more.
 process.stdout.on('error', () => {})
+process.stderr.on('error', () => {})
 process.exitCode = await runCommandLine(process.argv.slice(2))
 process.stdout.write('', () => setTimeout(() => process.exit(), LINGER_MS).unref())

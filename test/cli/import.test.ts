@@ -32,6 +32,14 @@ test.each([
   expect(check.code).toBe(0)
 })
 
+test('a text that looks like YAML is searched without a word of the parser', async () => {
+  using desk = openDesk()
+  const file = desk.write('a.yaml', 'a: { b: "{{ .Message }}" }\n')
+  const { code, stderr } = await desk.run('import', file)
+  expect(stderr).toMatch(/^kubeherald: .*a\.yaml is no configuration of .*\n$/)
+  expect(code).toBe(2)
+})
+
 test('the help of import names the call of npm that writes no lines of its own', async () => {
   using desk = openDesk()
   expect((await runHere(desk, 'import', '--help')).stdout).toContain('npm start --silent -- import')

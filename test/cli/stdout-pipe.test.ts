@@ -72,3 +72,14 @@ test('a reader that goes away, as head does, is the end and no error', async () 
   expect(said.text).toContain('nobody reads the output any more')
   expect(said.text).not.toMatch(/EPIPE.*at /s)
 })
+
+test('a reader of standard error that has gone changes no exit code', async () => {
+  using desk = openDesk()
+  const child = spawn(process.execPath, [programMain(), 'check', '--config', 'missing.yaml'], {
+    cwd: `${desk.dir}/work`,
+    env: desk.env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  child.stderr?.destroy()
+  expect(await once(child, 'close')).toEqual([2, null])
+})

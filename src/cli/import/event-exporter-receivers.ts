@@ -172,7 +172,9 @@ function elasticsearch(options: Raw, notes: SinkNotes): Record<string, unknown> 
   const key = hasKey && { Authorization: `ApiKey ${secretOf(options['apiKey'], 'key', notes)}` }
   const auth = hasKey ? undefined : basicOf(options['username'], options['password'], notes)
   const format = textOf(options['indexFormat'])
-  const index = format === '' ? textOf(options['index']) : dailyIndex(format)
+  const daily = dailyIndex(format)
+  if (daily === undefined) notes.lost.push(`indexFormat ${format}: this format of times has no counterpart`)
+  const index = format === '' ? textOf(options['index']) : (daily ?? '')
   return {
     type: 'elasticsearch',
     ...request,
@@ -183,10 +185,25 @@ function elasticsearch(options: Raw, notes: SinkNotes): Record<string, unknown> 
   }
 }
 
-/** `events-{2006-01-02}`: what is in braces is Go's format of times. */
-function dailyIndex(format: string): string {
+/** Elements of Go's format of times, the longer ones first, and what they are in strftime. */
+const GO_TIME: Readonly<Record<string, string>> = {
+  2006: '%Y',
+  '002': '%j',
+  '06': '%y',
+  '01': '%m',
+  '02': '%d',
+  15: '%H',
+  '04': '%M',
+  '05': '%S',
+}
+const GO_ELEMENTS = new RegExp(Object.keys(GO_TIME).join('|'), 'g')
+
+/** `events-{2006-01-02}`: what is in braces is Go's format of times. Undefined for a format with other elements. */
+function dailyIndex(format: string): string | undefined {
+  const layouts = [...format.matchAll(/\{([^{}]*)\}/g)].map(([, layout = '']) => layout)
+  if (layouts.some((it) => /[\dA-Z]/.test(it.replaceAll(GO_ELEMENTS, '')))) return undefined
   return format.replace(/\{([^{}]*)\}/g, (_, layout: string) => {
-    const date = layout.replace('2006', '%Y').replace('01', '%m').replace('02', '%d').replace('15', '%H')
+    const date = layout.replaceAll(GO_ELEMENTS, (it) => GO_TIME[it] ?? it)
     return `{{ time | date: "${date}" }}`
   })
 }

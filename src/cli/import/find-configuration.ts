@@ -175,7 +175,7 @@ function decoded(holder: object, key: string, value: unknown): unknown {
 /** Parses the documents of a text; a `List` is several. */
 function readDocuments(file: string, text: string): { roots: Root[] } | { fault: string } {
   const lineCounter = new LineCounter()
-  const documents = parseAllDocuments(text, { lineCounter, merge: true })
+  const documents = parseAllDocuments(text, { lineCounter, merge: true, logLevel: 'error' })
   const roots: Root[] = []
   for (const document of Array.isArray(documents) ? documents : []) {
     const [error] = document.errors

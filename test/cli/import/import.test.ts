@@ -202,6 +202,17 @@ test.each([
   ],
   [
     'kubernetes-event-exporter',
+    'elasticsearch: { hosts: ["https://a"], indexFormat: "e-{06-01-02}-{20060102.15-04-05}-{2006.002}" }',
+    /index: .e-\{\{ time \| date: "%y-%m-%d" \}\}-\{\{ time \| date: "%Y%m%d\.%H-%M-%S" \}\}-\{\{ time \| date: "%Y\.%j" \}\}/,
+  ],
+  // Of a format with other elements the index would have their letters.
+  [
+    'kubernetes-event-exporter',
+    'elasticsearch: { hosts: ["https://a"], indexFormat: "e-{2006-Jan-2}" }',
+    /# +not carried over: indexFormat e-\{2006-Jan-2\}((?!index:)(.|\n))+$/,
+  ],
+  [
+    'kubernetes-event-exporter',
     'opsgenie: { apiKey: x, priority: P1, message: "{{ .Reason }}" }',
     /# +not carried over: priority(.|\n)+title: "\{\{ event\.reason \}\}"/,
   ],
