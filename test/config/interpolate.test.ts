@@ -30,10 +30,24 @@ test.each([
   ['${file:locked}', 0, 14, 'the file locked cannot be read: permission denied'],
   ['${NAME}', 0, 7, '${NAME} is no reference'],
   ['${}', 0, 3, '${} is no reference'],
+  ['${env:TOKEN:-xoxb-1}', 0, 20, '${env:TOKEN:…} has a default value, and references have none'],
+  ['${env: NAME}', 0, 12, 'the name of ${env: …} begins or ends with a blank'],
+  ['${file:token.txt }', 0, 18, 'the name of ${file: …} begins or ends with a blank'],
   ['${vault:x}', 0, 10, '${vault:x} is no reference'],
   ['a ${env:NAME', 2, 10, 'the "}" is missing'],
 ])('%s is refused', (text, offset, length, message) => {
   expect(interpolate(text, SOURCES).faults).toMatchObject([{ offset, length, message }])
+})
+
+test.each([
+  ['${env:NAME:-x}', '${env:NAME}'],
+  ['${env: NAME}', '${env:NAME}'],
+])('what the hint of %s has is read', (text, reference) => {
+  const { faults } = interpolate(text, { ...SOURCES, standIn: 'x' })
+  expect(faults).toHaveLength(1)
+  expect(faults[0]?.absent).toBeUndefined()
+  expect(faults[0]?.hint).toContain(`write ${reference}`)
+  expect(interpolate(reference, SOURCES).faults).toEqual([])
 })
 
 test('what is filled in is not filled in again', () => {

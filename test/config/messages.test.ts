@@ -68,3 +68,13 @@ test('what is loaded makes messages, and a fault of one names line and column', 
     '/etc/kubeherald/kubeherald.yaml:8:7: the template does more than a message may take',
   )
 })
+
+test.each([
+  ['sinks: { hook: { type: webhook, url: "${env:URL}" } }', 2],
+  ['sinks: { hook: { type: webhook, url: "https://a.example", timeout: "${env:URL}" } }', 2],
+  ['sinks: { chat: { type: slack, token: "${env:URL}", channel: "#a" } }', 2],
+])('of an empty variable that %s needs, the hint has its name', async (sinks, line) => {
+  const text = `watch: [Event]\n${sinks}\nrules: [{ name: a, to: [] }]\n`
+  const problems = await problemsOf(text, { env: { URL: '' } })
+  expect(problems.filter((it) => it.includes(` ${line}:`)).join()).toMatch(/= .*\$\{env:URL\} is empty/)
+})

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
 import { expect, test } from 'vitest'
-import { codesOf, loadText, withRules } from './load-text.ts'
+import { codesOf, loadText, problemsOf, withRules } from './load-text.ts'
 
 const ruleWith = (line: string) =>
   withRules(`  - name: a\n    when: { kind: Event }\n    ${line}\n    to: screen\n`, '[Event]')
@@ -73,4 +73,14 @@ test.each([
   const loaded = await loadText(text)
   if (loaded.ok) throw new Error('it was accepted')
   for (const { message, hint } of loaded.problems) expect(`${message} ${hint}`).not.toContain('hunter2')
+})
+
+test.each([
+  ['when: { labels: team in (shop, pay) }', true],
+  ['when: { reason: /back(/, type: Warning }', false],
+  ['when: { type: Warning, reason: /back(/ }', false],
+  ['when: { reason: "/back(/", type: Warning }', false],
+])('quotes against a comma are advised only where a comma ends the text: %s', async (line, advised) => {
+  const problems = await problemsOf(withRules(`  - name: a\n    ${line}\n    to: screen\n`, '[Event]'))
+  expect(problems.some((it) => it.includes('comma'))).toBe(advised)
 })

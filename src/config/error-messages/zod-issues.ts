@@ -58,9 +58,10 @@ function findingsOf(subject: Subject, raw: Issue, steps: Path): Finding[] {
   const { code, ...placing } = placingOf(issue)
   const hidden = hiddenValue(found, path)
   if (hidden !== undefined && quotesSecret(issue, placing, found))
-    return [{ problem: document.problem(code ?? shapeCode(issue), path, hidden) }]
+    return [{ problem: document.problem(code ?? shapeCode(issue), path, hidden, { hint: emptyHint(found) }) }]
   const shown = subject.mayQuote ? withoutLiteral(issue, found) : (text: string) => text
   const hint =
+    emptyHint(found) ??
     (placing.hint && shown(placing.hint)) ??
     valueHint(issue, found) ??
     (typeof found.value === 'string' && found.written === undefined
@@ -129,6 +130,11 @@ function quotesSecret(
 export function hiddenValue({ written, secrets }: Located, path: Path): string | undefined {
   if (written === undefined || secrets.length === 0) return undefined
   return `the value of ${written} is not valid for ${nameOf(path)}`
+}
+
+/** A variable or a file that is set and has no content is easily taken for one that is right. */
+function emptyHint({ value, written }: Located): string | undefined {
+  return value === '' && written !== undefined ? `${written} is empty` : undefined
 }
 
 function valueHint(issue: Issue, { value, written, source }: Located): string | undefined {

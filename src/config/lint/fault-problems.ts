@@ -25,7 +25,7 @@ export function faultProblems(
     }
     return document.problem('invalid-condition', full, withSubject(message, full), {
       ...placing,
-      hint: isCutByComma(located, document.textAfterKey(full)) ? COMMA_HINT : hint,
+      hint: isCutByComma(located) ? COMMA_HINT : hint,
     })
   })
 }
@@ -61,8 +61,10 @@ function cutByComment(located: Located | undefined, offset = 0): Problem | undef
 }
 
 /** `{ labels: a in (b, c) }`: inside braces YAML ends the text at the comma. */
-function isCutByComma(located: Located | undefined, after: string): boolean {
-  const text = typeof located?.value === 'string' ? located.value : ''
-  const isOpen = text.split('(').length > text.split(')').length
-  return isOpen && !text.includes(',') && after.includes(',') && !/^["'|>]/.test(after)
+function isCutByComma(located: Located | undefined): boolean {
+  if (typeof located?.value !== 'string') return false
+  const { value: text, file, start, end } = located
+  const isPlain = file.text[start] === text[0]
+  const isOpen = text.split('(').length > text.split(')').length && !/^\/.*\/$/.test(text)
+  return isPlain && isOpen && /^\s*,/.test(file.text.slice(end, end + 40))
 }

@@ -127,18 +127,26 @@ function nearReferences(text: string): ReferenceFault[] {
   }))
 }
 
+interface Fault {
+  code: ProblemCode
+  fault: string
+  hint?: string
+  absent?: true
+  about?: string
+}
+
 type Resolved =
   | { value: string /** Of a variable: what of it is secret. */; secrets?: readonly string[] }
-  | { code: ProblemCode; fault: string; hint?: string; absent?: true; about?: string }
+  | Fault
 
 function resolve(reference: string, { env, readFile }: Interpolation, varTextOf: VarTextOf): Resolved {
   const [, source, name = ''] = /^(env|file|var):(.+)$/.exec(reference) ?? []
   if (source === 'var') return resolveVar(name, varTextOf(name))
   if (source === 'env') {
     const value = Object.hasOwn(env, name) ? env[name] : undefined
-    return value === undefined
-      ? { code: 'unresolved-reference', fault: `the environment variable ${name} is not set`, absent: true }
-      : { value }
+    if (value !== undefined) return { value }
+    const fault = `the environment variable ${name} is not set`
+    return misspelt('env', name) ?? { code: 'unresolved-reference', fault, absent: true }
   }
   if (source === 'file') return readSecret(name, readFile)
   const isVar = !('known' in varTextOf(reference))
@@ -147,6 +155,24 @@ function resolve(reference: string, { env, readFile }: Interpolation, varTextOf:
     fault: `\${${reference}} is no reference`,
     hint: `${referenceHint(reference, isVar)}, or $\${ for a plain \${`,
     ...(isVar && { about: reference }),
+  }
+}
+
+/** Returns a fault for a name that no variable and no file has. A default value is not quoted: it may be a password. */
+function misspelt(source: 'env' | 'file', name: string): Fault | undefined {
+  const code = 'invalid-reference'
+  const [, variable] = (source === 'env' && /^\s*(\w+):[-=?+]/.exec(name)) || []
+  if (variable !== undefined)
+    return {
+      code,
+      fault: `\${env:${variable}:…} has a default value, and references have none`,
+      hint: `write \${env:${variable}}, and set the variable`,
+    }
+  if (name === name.trim() || name.trim() === '') return undefined
+  return {
+    code,
+    fault: `the name of \${${source}: …} begins or ends with a blank`,
+    hint: `write \${${source}:${name.trim()}}`,
   }
 }
 
@@ -180,6 +206,7 @@ function readSecret(path: string, readFile: Interpolation['readFile']): Resolved
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const fault = `the file ${path} cannot be read: ${reasonOf(error)}`
-    return { code: 'unresolved-reference', fault, ...(code === 'ENOENT' && { absent: true }) }
+    if (code !== 'ENOENT') return { code: 'unresolved-reference', fault }
+    return misspelt('file', path) ?? { code: 'unresolved-reference', fault, absent: true }
   }
 }
