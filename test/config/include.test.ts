@@ -106,6 +106,11 @@ test.each([
     {},
     'kubeherald.yaml:1:11 there is no rule set "crash-loop" = did you mean "kubeherald:crash-loops"?',
   ],
+  [
+    'include: [kubeherald:crash]',
+    {},
+    'kubeherald.yaml:1:11 there is no rule set "crash" = there are: audit, crash-loops, nodes, rollouts, security, storage',
+  ],
   ['include: [{ to: a }]', {}, 'kubeherald.yaml:1:11 "from" is missing = such as from: teams/*.yaml'],
   [
     'include: [a]',

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { ruleSetNames, ruleSetText, SET } from '../../rules/sets/rule-sets.ts'
 import { type FileDocument, type Path, readDocument } from '../document.ts'
-import { suggest } from '../error-messages/suggest.ts'
+import { nearest } from '../error-messages/suggest.ts'
 import type { Problem } from '../problem.ts'
 import { reasonOf, textOf } from '../read-text.ts'
 import type { Located } from '../source-node.ts'
@@ -192,8 +192,10 @@ function joinSet(at: Joining, including: Including): Part[] {
     return [failed(document, path, `${from} is included twice`, `the first time by ${before}`)]
   const text = ruleSetText(name)
   if (text === undefined) {
-    const names = ruleSetNames().map((it) => SET + it)
-    return [failed(document, path, `there is no rule set "${name}"`, suggest(from, names, 'there are'))]
+    const near = nearest(name, ruleSetNames())
+    const hint =
+      near === undefined ? `there are: ${ruleSetNames().join(', ')}` : `did you mean "${SET}${near}"?`
+    return [failed(document, path, `there is no rule set "${name}"`, hint)]
   }
   at.setPlaces.set(from, { document, path })
   return joinSource(at, including, { id: from, name: from, folder: undefined, text })
