@@ -84,3 +84,38 @@ test.each([
   const problems = await problemsOf(withRules(`  - name: a\n    ${line}\n    to: screen\n`, '[Event]'))
   expect(problems.some((it) => it.includes('comma'))).toBe(advised)
 })
+
+test.each([
+  ['a dash at the margin', '-Event\n-Pod', 2],
+  ['one dash', '-Event', 2],
+  ['indented dashes', '  -Event\n  -Pod', 2],
+  ['a dash below another', '  - Event\n  -Pod', 3],
+])('%s without a blank behind it is named, and not what follows from it', async (_, entries, line) => {
+  const text = `watch:\n${entries}\nsinks: { screen: { type: stdout } }\nrules:\n  - { name: a, to: screen }\n`
+  const [problem, ...others] = await problemsOf(text)
+  expect(problem).toMatch(new RegExp(`^error ${line}:.* = .*"- "`))
+  expect(others).toEqual([])
+  const mended = text.replaceAll(/-(?=[EP])/g, '- ')
+  expect((await loadText(mended)).ok).toBe(true)
+})
+
+test.each([
+  ['  -name: a\n   to: screen', 4],
+  ['  -name: a\n  to: screen', 4],
+  ['  - name: a\n    to: screen\n  -name: b\n    to: screen', 6],
+])('a rule that begins with a dash without a blank is named: %j', async (rules, line) => {
+  const [problem] = await problemsOf(withRules(`${rules}\n`, '[Event]'))
+  expect(problem).toMatch(new RegExp(`^error ${line}:.* = .*"- "`))
+})
+
+test.each([
+  ['    type:stdout\n    format: message', 4],
+  ['    format: message\n    type:stdout', 5],
+  ['    { type:stdout }', 4],
+])('a colon without a blank behind it is named, and the value is not quoted: %j', async (options, line) => {
+  const text = `watch: [Event]\nsinks:\n  screen:\n${options}\nrules:\n  - { name: a, to: screen }\n`
+  const [problem = ''] = await problemsOf(text)
+  expect(problem).toMatch(new RegExp(`^error ${line}:.*"type:".* = .*blank`))
+  expect(problem).not.toContain('stdout')
+  expect((await loadText(text.replace('type:stdout', 'type: stdout'))).ok).toBe(true)
+})

@@ -5,6 +5,7 @@ import type { ConfigDocument, Path, Placing } from '../document.ts'
 import type { Problem } from '../problem.ts'
 import { PROBLEM_CODES, type ProblemCode } from '../problem-codes.ts'
 import type { Located } from '../source-node.ts'
+import { BLANK_HINT, DASH_HINT } from '../yaml/syntax.ts'
 import { aliasOf, otherFileHint, valueAlias } from './key-aliases.ts'
 import { type Issue, ownMessage, sentenceOf } from './sentences.ts'
 import { suggest } from './suggest.ts'
@@ -137,7 +138,15 @@ function emptyHint({ value, written }: Located): string | undefined {
   return value === '' && written !== undefined ? `${written} is empty` : undefined
 }
 
-function valueHint(issue: Issue, { value, written, source }: Located): string | undefined {
+/** `-Event` is text, and `-name: x` a key. */
+function isDashed({ value, entries }: Located): boolean {
+  const [key] = entries?.keys() ?? []
+  return /^-[^\s-]/.test(key ?? (typeof value === 'string' ? value : ''))
+}
+
+function valueHint(issue: Issue, found: Located): string | undefined {
+  const { value, written, source } = found
+  if (issue.expected === 'array' && isDashed(found)) return DASH_HINT
   if (issue.code === 'invalid_value' && typeof value === 'string' && written === undefined) {
     const options = (issue.values as unknown[]).map(String)
     const near = nearest(value, options) ?? options.find((it) => value.length > 2 && it.startsWith(value))
@@ -183,7 +192,10 @@ function missingKey(subject: Subject, path: Path, steps: Path): Problem {
   const { document } = subject
   const missing = String(path.at(-1))
   const map = path.slice(0, -1)
-  const near = path[0] === 'sinks' && nearest(missing, document.at(map)?.entries?.keys() ?? [], 2)
+  const keys = [...(document.at(map)?.entries?.keys() ?? [])]
+  const joint = keys.find((key) => key.startsWith(`${missing}:`))
+  if (joint !== undefined) return withoutBlank(document, [...map, joint])
+  const near = path[0] === 'sinks' && nearest(missing, keys, 2)
   if (!near)
     return document.problem('missing-key', path, `${nameOf(path)} is missing`, {
       hint: exampleAt(subject, steps),
@@ -199,7 +211,10 @@ function unknownKey(subject: Subject, steps: Path, key: string): Finding {
   const map = [...prefix, ...steps]
   const path = [...map, key]
   const alias = freeAlias(subject, steps, key)
-  const isRest = document.at(path)?.value === null && key.includes(')')
+  const isEmpty = document.at(path)?.value === null
+  const [, joint] = (isEmpty && /^([\w-]+):\S/.exec(key)) || []
+  if (joint !== undefined) return { problem: withoutBlank(document, path), intended: keyOf([...map, joint]) }
+  const isRest = isEmpty && key.includes(')')
   const rootKeys = new Set((map.length === 0 && document.at([])?.entries?.keys()) || [])
   const other = otherFileHint(rootKeys)
   const own = alias === undefined ? suggest(key, [...known]) : `here it is ${alias}`
@@ -209,6 +224,15 @@ function unknownKey(subject: Subject, steps: Path, key: string): Finding {
     problem: document.problem('unknown-key', path, `unknown key "${key}"`, { atKey: true, hint }),
     ...(intended !== undefined && { intended: keyOf([...map, intended]) }),
   }
+}
+
+/** `{ type:stdout }` is a key. It is not quoted: what is behind the colon may be a secret. */
+function withoutBlank(document: ConfigDocument, path: Path): Problem {
+  const [key = ''] = /^[\w-]+:/.exec(String(path.at(-1))) ?? []
+  return document.problem('unknown-key', path, `"${key}" is no key without a blank behind it`, {
+    atKey: true,
+    hint: BLANK_HINT,
+  })
 }
 
 /** Returns our key for an unknown one if it is allowed in its map and not set there: `group`, `group: { by }`, `if, next to "when"`. */

@@ -45,9 +45,44 @@ function withoutSequels(errors: readonly YAMLError[], text: string): YAMLError[]
 }
 
 function faultOf(error: YAMLError, text: string, document: Document.Parsed): SyntaxFault {
+  const lacking = missingBlank(error, text)
+  if (lacking) return lacking
   const [code, message, hint] = adviceOn(error, text)
   const [start, end] = placeOf(error, text, document)
   return { code, start, end: Math.max(end, start + 1), message, ...(hint !== undefined && { hint }) }
+}
+
+const WITHOUT_VALUE = 'Implicit map keys need to be followed by map values'
+const SECOND_TEXT = 'Unexpected scalar at node end'
+export const BLANK_HINT = 'write a blank behind the ":"'
+export const DASH_HINT = 'write "- ", with a blank, in front of each entry'
+
+/** `-Event` and `type:stdout`: for YAML, text that goes on in the next line. A line that is not aligned may follow from the one above. */
+function missingBlank(error: YAMLError, text: string): SyntaxFault | undefined {
+  const isOpen = error.code === 'MULTILINE_IMPLICIT_KEY' || error.message.startsWith(WITHOUT_VALUE)
+  if (!isOpen && error.message !== SECOND_TEXT && !isNotAligned(error, text)) return undefined
+  const own = lineOf(text, error.pos[0])
+  for (const { start, end } of isOpen ? [own] : [own, lineOf(text, Math.max(own.start - 1, 0))]) {
+    const line = text.slice(start, Math.min(end, start + 2_000))
+    const [, indent = '', dash, key] =
+      /^([ ]*(?:- +)*)(?:(-)(?=[^\s-])|([A-Za-z_][\w.-]*:)(?=[^\s/]))/.exec(line) ?? []
+    const at = start + indent.length
+    if (dash)
+      return {
+        code: 'invalid-yaml',
+        ...{ start: at, end },
+        message: 'a "-" begins an entry of a list only with a blank behind it',
+        hint: DASH_HINT,
+      }
+    if (key && isOpen)
+      return {
+        code: 'invalid-yaml',
+        ...{ start: at, end: at + key.length },
+        message: `"${key}" is no key without a blank behind it`,
+        hint: BLANK_HINT,
+      }
+  }
+  return undefined
 }
 
 const BRACES = /(?<=(?:[:,[{]|- ) *)\{\{/
@@ -100,7 +135,9 @@ function adviceOn(error: YAMLError, text: string): Advice {
       'the ": " in this text begins a map',
       'a text with ": " needs quotes; a map in one line needs braces: { key: value }',
     ]
-  if (message === 'Unexpected scalar at node end')
+  if (message.startsWith(WITHOUT_VALUE))
+    return ['invalid-yaml', 'this is no key with a value', 'write key: value']
+  if (message === SECOND_TEXT)
     return [
       'invalid-yaml',
       'YAML ends the text at its second quote',
@@ -135,7 +172,7 @@ function placeOf(error: YAMLError, text: string, document: Document.Parsed): [st
   if (hash !== undefined) return [hash, lineOf(text, hash).end]
   const header = /^(Block scalar header|Not a YAML token)/.test(error.message) && BLOCK_HEADER.exec(before)
   if (header) return [line.start + header.index, end]
-  if (error.message === 'Unexpected scalar at node end') {
+  if (error.message === SECOND_TEXT) {
     const quoted = lastQuoted(document, (it) => it.end === text.slice(0, start).trimEnd().length)
     if (quoted) return [quoted.start, quoted.end]
   }
