@@ -61,6 +61,13 @@ test('init writes through no link that leads nowhere', async () => {
   expect(existsSync(target)).toBe(false)
 })
 
+test('init into a path that cannot be is a mistake of the user', async () => {
+  using desk = openDesk()
+  desk.write('a.yaml', '')
+  const { code, stderr } = await runHere(desk, 'init', '--offline', '--output', 'a.yaml/b.yaml')
+  expect([code, stderr]).toEqual([2, 'kubeherald: cannot write a.yaml/b.yaml: a part of the path is a file\n'])
+})
+
 test.each([
   ['default', [], 'Next: kubeherald check, kubeherald tail\n'],
   ['named', ['--output', 'mine.yaml'], 'check --config mine.yaml, kubeherald tail --config mine.yaml\n'],

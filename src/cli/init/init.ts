@@ -92,7 +92,19 @@ async function look({ context, offline }: InitOptions): Promise<ClusterFacts | u
 
 function refuseExisting(file: string): void {
   // A link that leads nowhere is there, too: to write would create what it names.
-  if (lstatSync(file, { throwIfNoEntry: false })) throw existing(file)
+  if (isThere(file)) throw existing(file)
+}
+
+function isThere(file: string): boolean {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    throw unwritable(file, error)
+  }
+}
+
+function unwritable(file: string, error: unknown): UsageError {
+  return new UsageError(`cannot write ${file}: ${fileFault(error)}`)
 }
 
 function existing(file: string): UsageError {
@@ -104,7 +116,7 @@ function write(file: string, text: string, force: boolean): void {
     writeFileSync(file, text, { flag: force ? 'w' : 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existing(file)
-    throw new UsageError(`cannot write ${file}: ${fileFault(error)}`)
+    throw unwritable(file, error)
   }
 }
 
