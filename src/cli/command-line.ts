@@ -15,7 +15,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   })
   try {
     refuseUnknownHelp(program, args)
-    await program.parseAsync(withCommand(args), { from: 'user' })
+    await program.parseAsync(withCommand(helpOfGroup(args)), { from: 'user' })
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
@@ -50,11 +50,24 @@ function indexOfFirst(args: readonly string[]): number {
   return args.findIndex((it) => !GLOBAL.includes(it))
 }
 
-function refuseUnknownHelp(program: Command, [first, name]: readonly string[]): void {
-  if (first !== 'help' || name === undefined) return
-  const known = [...program.commands.map((command) => command.name()), 'help']
-  if (known.includes(name)) return
-  throw new UsageError(`unknown command '${name}'; ${suggest(name, known, 'there are') ?? '--help explains'}`)
+function refuseUnknownHelp(program: Command, [first, ...names]: readonly string[]): void {
+  if (first !== 'help') return
+  let at = program
+  for (const [i, name] of names.entries()) {
+    const known = [...at.commands.map((command) => command.name()), ...(i === 0 ? ['help'] : [])]
+    if (known.length === 0) return
+    if (!known.includes(name)) {
+      const hint = suggest(name, known, 'there are') ?? '--help explains'
+      throw new UsageError(`unknown command '${names.slice(0, i + 1).join(' ')}'; ${hint}`)
+    }
+    at = at.commands.find((command) => command.name() === name) ?? at
+  }
+}
+
+/** Commander's `help` takes one name: `help silence add` is `silence add --help`. */
+function helpOfGroup(args: readonly string[]): readonly string[] {
+  const [first, ...names] = args
+  return first === 'help' && names.length > 1 ? [...names, '--help'] : args
 }
 
 function describeProgram(exit: Exit): Command {

@@ -10,6 +10,18 @@ test('a mistyped command is named, with the one that is near', async () => {
   expect(stderr).toContain('Did you mean check?')
 })
 
+test('help explains the commands of a group', async () => {
+  using desk = openDesk()
+  const asked = await desk.run('silence', 'add', '--help')
+  expect(asked.stdout).toContain('--match')
+  expect(await desk.run('help', 'silence', 'add')).toEqual(asked)
+  const { code, stderr } = await desk.run('help', 'silence', 'ad')
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining('\'silence ad\'; did you mean "add"'),
+  })
+})
+
 test('help for an unknown command names it', async () => {
   using desk = openDesk()
   const { code, stderr, stdout } = await desk.run('help', 'statsu')
