@@ -164,6 +164,11 @@ function noCredentials(error: unknown, config: KubeConfig, origin: string): NoCr
   const cause = error instanceof Error ? error.message : String(error)
   // client-node cannot renew these, and its message does not help.
   const isOpenId = config.getCurrentUser()?.authProvider?.name === 'oidc'
+  const [, command] = /^spawn (.+) ENOENT$/.exec(cause) ?? []
+  if (command !== undefined)
+    return new NoCredentials(
+      `the command ${command}, from which the kubeconfig ${origin} gets credentials, is not installed here`,
+    )
   return new NoCredentials(
     isOpenId
       ? `the OpenID Connect token of the kubeconfig ${origin} has expired and cannot be renewed (${cause}); sign in again, or use an exec plug-in such as kubelogin`

@@ -53,3 +53,24 @@ test('the first kubeconfig that has a current context names it', async () => {
   expect(await kindsWith(without, cluster.kubeconfig)).toMatchObject({ code: 0, stderr: '' })
   expect(await kindsWith(other, cluster.kubeconfig)).toMatchObject({ code: 0, stderr: '' })
 })
+
+test('a command of the kubeconfig that is not installed is named', async () => {
+  using desk = openDesk()
+  const exec = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: 'no-such-helper',
+    interactiveMode: 'Never',
+  }
+  desk.env['KUBECONFIG'] = desk.write(
+    'kubeconfig.yaml',
+    JSON.stringify({
+      ...OTHER,
+      users: [{ name: 'demo', user: { exec } }],
+      contexts: [{ name: 'demo', context: { cluster: 'demo', user: 'demo' } }],
+      'current-context': 'demo',
+    }),
+  )
+  const { code, stderr } = await runHere(desk, 'kinds')
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/no-such-helper.* is not installed/)
+})
