@@ -119,3 +119,24 @@ test.each([
   expect(problem).not.toContain('stdout')
   expect((await loadText(text.replace('type:stdout', 'type: stdout'))).ok).toBe(true)
 })
+
+test.each(['“BackOff”', '[“BackOff”]', '‘BackOff’', '"!“BackOff”"', '„BackOff“'])(
+  'typographic quotes are no quotes of YAML: reason: %s',
+  async (reason) => {
+    const text = withRules(
+      `  - name: a\n    when: { kind: Event, reason: ${reason} }\n    to: screen\n`,
+      '[Event]',
+    )
+    expect(await codesOf(text)).toEqual([expect.stringMatching(/^typographic-quotes 5:/)])
+    const [problem] = await problemsOf(text)
+    expect(problem).toMatch(/ = write "!?BackOff"$/)
+  },
+)
+
+test('a message with typographic quotes inside is a text like others', async () => {
+  const text = withRules(
+    `  - name: a\n    when: { kind: Event, message: "*“web”*" }\n    to: screen\n`,
+    '[Event]',
+  )
+  expect(await codesOf(text)).toEqual([])
+})

@@ -57,14 +57,26 @@ export function lint(draft: Draft, document: ConfigDocument): Problem[] {
   return LINTS.flatMap((check) => check(draft, document))
 }
 
-/** Patterns that were likely intended as lists or as regular expressions. */
+/** Patterns that were likely intended as lists, as regular expressions or without their quotes. */
 function checkPatterns({ rules }: Draft, document: ConfigDocument): Problem[] {
   return rules.flatMap((rule) =>
     patternsOf(rule, document).flatMap(({ path, text, lint }) => {
       const parsed = parsePattern(text)
       if (!parsed.ok) return []
-      const warn = (code: 'list-as-text' | 'regex-as-glob', message: string, hint: string) =>
-        document.problem(code, path, message, { hint, severity: 'warning' })
+      const warn = (
+        code: 'list-as-text' | 'regex-as-glob' | 'typographic-quotes',
+        message: string,
+        hint: string,
+      ) => document.problem(code, path, message, { hint, severity: 'warning' })
+      const [, bang, quoted] = /^(!?)[“”„‘’‚](.+)[“”‘’]$/.exec(text) ?? []
+      if (quoted !== undefined)
+        return [
+          warn(
+            'typographic-quotes',
+            `the quotes of ${text} are not those of YAML: they are a part of the text`,
+            `write "${bang}${quoted}"`,
+          ),
+        ]
       const hint = expressionHint(text, lint)
       const form = parsed.value.form === 'glob' ? 'a glob' : 'exact text'
       if (hint !== undefined)
