@@ -29,15 +29,22 @@ export function durationOf(option: string, text: string): number {
   throw new UsageError(`${option} ${text}: ${parsed.error.issues[0]?.message ?? 'is no duration'}`)
 }
 
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
 /** Returns the milliseconds of an argument that is a time with its zone. */
 export function timeOf(option: string, text: string): number {
-  const atMs = TIME.test(text) ? Date.parse(text) : Number.NaN
+  const [, date = ''] = TIME.exec(text) ?? []
+  const atMs = isDate(date) ? Date.parse(text) : Number.NaN
   if (!Number.isNaN(atMs)) return atMs
   throw new UsageError(
     `${option} takes a time such as 2026-11-21T22:30:00Z or 2026-11-21T23:30:00+01:00, and not "${text}"`,
   )
+}
+
+/** `Date` takes 30 February for 2 March. */
+function isDate(date: string): boolean {
+  const ms = Date.parse(date)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)
 }
 
 /** Throws `UsageError` for the name of a rule or sink that the configuration does not have. */

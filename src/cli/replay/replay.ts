@@ -20,7 +20,7 @@ import { table } from '../output/table.ts'
 import { timeOf } from '../queue/history.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { firstSignal } from '../signals.ts'
-import { durationOf, requireRuleAndSink, UsageError } from '../usage-error.ts'
+import { durationOf, requireRuleAndSink, timeOf as timeFrom, UsageError } from '../usage-error.ts'
 import { type Delivered, deliveriesAgain, readDelivered } from './delivered.ts'
 import { createPacer, type PacedParts, type Pacer, type Progress } from './paced.ts'
 import { addPresentStates, enqueueStates, kindTestOf, type States } from './snapshot.ts'
@@ -192,8 +192,7 @@ async function startSending(
 /** Returns the time of `2h` or of an RFC 3339 time, in Unix milliseconds. */
 function momentOf(option: string, text: string, nowMs: number): number {
   if (!/^\d{4}-/.test(text)) return nowMs - durationOf(option, text)
-  const ms = Date.parse(text)
-  if (Number.isNaN(ms)) throw new UsageError(`${option} ${text}: is no time such as 2026-11-26T08:00:00Z`)
+  const ms = timeFrom(option, text)
   if (ms > nowMs) throw new UsageError(`${option} ${text}: is in the future`)
   return ms
 }

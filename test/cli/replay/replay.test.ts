@@ -143,6 +143,11 @@ test('without a journal or a history it says what is missing, and names of nothi
     ['--sink', 'buss', '--since', '2h'],
     ['--sink', 'bus', '--since', 'yesterday'],
     ['--sink', 'bus', '--since', soon],
+    // Without its zone a time is another one on each machine.
+    ['--sink', 'bus', '--since', '2026-01-02T03:04'],
+    ['--sink', 'bus', '--since', '2026-01-02 03:04:05'],
+    ['--sink', 'bus', '--since', '2026-01-02'],
+    ['--sink', 'bus', '--since', '2024-02-30T00:00:00Z'],
     ['--sink', 'bus', '--since', '1h', '--until', '2h'],
     [...args, '--rule', 'alll'],
     ['--sink', 'bus'],
