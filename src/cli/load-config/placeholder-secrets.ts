@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path'
 import type { Located } from '../../config/source-node.ts'
 import type { Interpolation } from '../../config/values/interpolate.ts'
 import { allSinks } from '../../sink-types.ts'
@@ -15,9 +16,12 @@ export async function fillPlaceholders(
   for (const { path, written } of referencesIn(root, []))
     values.set(written, await placeholderFor(path, root))
   const added: NodeJS.ProcessEnv = {}
+  const files = new Map<string, string>()
+  const folder = dirname(resolve(root?.file.name ?? ''))
   for (const [written, value] of values) {
     const [, source, name = ''] = REFERENCE.exec(written) ?? []
     if (source === 'env') added[name] = value
+    else files.set(resolve(folder, name), value)
   }
   return {
     placeholders: new Set(values.values()),
@@ -26,7 +30,7 @@ export async function fillPlaceholders(
       try {
         return readFile(path)
       } catch (error) {
-        const value = [...values].find(([written]) => path.endsWith(written.slice('${file:'.length, -1)))?.[1]
+        const value = files.get(resolve(folder, path))
         if (value === undefined || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
         return value
       }
