@@ -237,6 +237,24 @@ async function deadLetters(desk: Desk) {
   return left
 }
 
+test('a variable without its secret is named where it stops a command', async () => {
+  using desk = openDesk()
+  const file = (watch: string) => `vars: { url: "\${env:NO_SUCH_URL}", teams: "\${env:NO_SUCH_TEAM}" }
+cluster: here
+redis: { url: "\${var:url}" }
+watch: ${watch}
+sinks: { screen: { type: stdout } }
+rules: [{ name: all, to: screen }]
+`
+  desk.write('kubeherald.yaml', file('[{ kind: Event, namespaces: "${var:teams}" }]'))
+  const status = await runHere(desk, 'status')
+  expect(status.code).toBe(2)
+  expect(status.stderr).toContain('kubeherald.yaml:1:15: the environment variable NO_SUCH_URL is not set')
+  const rbac = await runHere(desk, 'rbac')
+  expect(rbac.code).toBe(2)
+  expect(rbac.stderr).toMatch(/kubeherald\.yaml:1:\d+: the environment variable NO_SUCH_TEAM is not set/)
+})
+
 test('dead-letters refuses arguments that contradict each other', async () => {
   using desk = openDesk()
   await using left = await deadLetters(desk)

@@ -36,7 +36,7 @@ export async function readStorageSettings(file: string): Promise<StorageSettings
   if (!parsed.success || relevant.length > 0) {
     const issues = parsed.success ? [] : issuesOf(document, parsed.error)
     const found = issues.filter((problem) => !document.isEcho(problem))
-    throw badConfiguration(file, [...relevant, ...found], text)
+    throw badConfiguration(file, orAll([...relevant, ...found], document), text)
   }
   return {
     ...parsed.data,
@@ -78,7 +78,7 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     ...checkWatch(draftOf(root), document),
   ]
   const errors = found.filter((it) => it.severity === 'error' && !document.isEcho(it))
-  if (!parsed.success || errors.length > 0) throw badConfiguration(file, errors, texts)
+  if (!parsed.success || errors.length > 0) throw badConfiguration(file, orAll(errors, document), texts)
   const placeIn = (path: readonly PropertyKey[]) => {
     const at = document.place(path)
     return `${at.file}:${at.line}:${at.column}`
@@ -92,6 +92,11 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     placeOf: (index) => placeIn(['watch', index]),
     placeOfRule: (index) => placeIn(['rules', index]),
   }
+}
+
+/** What is wrong with a value may be at the variable that it uses: then all errors of the file are returned. */
+function orAll(found: readonly Problem[], document: ConfigDocument): readonly Problem[] {
+  return found.length > 0 ? found : document.problems.filter(({ severity }) => severity === 'error')
 }
 
 function issuesOf(document: ConfigDocument, error: z.ZodError): Problem[] {
