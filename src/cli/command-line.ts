@@ -18,7 +18,10 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     await program.parseAsync(withCommand(helpOfGroup(args)), { from: 'user' })
     return exitCode
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof CommanderError) {
+      process.stderr.write(orderHint(program, args, error))
+      return error.exitCode === 0 ? 0 : 2
+    }
     process.stderr.write(`kubeherald: ${messageOf(error)}\n`)
     if (error instanceof NothingToRun && isWithoutCommand(args))
       process.stderr.write(`\n${program.helpInformation()}`)
@@ -29,6 +32,13 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.name === 'ReplyError' ? describeFault(error) : error.message
+}
+
+/** `kubeherald --config prod.yaml status` is read as `run` with one argument too many. */
+function orderHint(program: Command, args: readonly string[], { code }: CommanderError): string {
+  if (code !== 'commander.excessArguments' || !isWithoutCommand(args)) return ''
+  const late = args.find((it) => program.commands.some((command) => command.name() === it))
+  return late === undefined ? '' : `(the command comes first: kubeherald ${late} …)\n`
 }
 
 const OF_THE_PROGRAM = ['-h', '--help', '-v', '-V', '--version']

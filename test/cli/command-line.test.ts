@@ -10,6 +10,14 @@ test('a mistyped command is named, with the one that is near', async () => {
   expect(stderr).toContain('Did you mean check?')
 })
 
+test('a command behind its options is told where it belongs', async () => {
+  using desk = openDesk()
+  const { code, stderr } = await desk.run('--config', 'prod.yaml', 'status')
+  expect(code).toBe(2)
+  expect(stderr).toContain('kubeherald status ')
+  expect((await desk.run('run', 'status')).stderr).not.toContain('kubeherald status ')
+})
+
 test('help explains the commands of a group', async () => {
   using desk = openDesk()
   const asked = await desk.run('silence', 'add', '--help')
