@@ -10,7 +10,7 @@ test('a mistyped command is named, with the one that is near', async () => {
   expect(stderr).toContain('Did you mean check?')
 })
 
-test('a command behind its options is told where it belongs', async () => {
+test('the hint for a command behind its options has the right order', async () => {
   using desk = openDesk()
   const { code, stderr } = await desk.run('--config', 'prod.yaml', 'status')
   expect(code).toBe(2)

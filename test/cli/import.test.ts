@@ -32,7 +32,7 @@ test.each([
   expect(check.code).toBe(0)
 })
 
-test('a text that looks like YAML is searched without a word of the parser', async () => {
+test('a text that looks like YAML is searched without warnings of the parser', async () => {
   using desk = openDesk()
   const file = desk.write('a.yaml', 'a: { b: "{{ .Message }}" }\n')
   const { code, stderr } = await desk.run('import', file)
@@ -65,7 +65,10 @@ test('init into a path that cannot be is a mistake of the user', async () => {
   using desk = openDesk()
   desk.write('a.yaml', '')
   const { code, stderr } = await runHere(desk, 'init', '--offline', '--output', 'a.yaml/b.yaml')
-  expect([code, stderr]).toEqual([2, 'kubeherald: cannot write a.yaml/b.yaml: a part of the path is a file\n'])
+  expect([code, stderr]).toEqual([
+    2,
+    'kubeherald: cannot write a.yaml/b.yaml: a part of the path is a file\n',
+  ])
 })
 
 test.each([
