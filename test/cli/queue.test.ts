@@ -255,6 +255,16 @@ rules: [{ name: all, to: screen }]
   expect(rbac.stderr).toMatch(/kubeherald\.yaml:1:\d+: the environment variable NO_SUCH_TEAM is not set/)
 })
 
+test('as data, dead-letters list notes what --limit leaves out', async () => {
+  using desk = openDesk()
+  await using left = await stopped('here')
+  desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
+  const one = await runHere(desk, 'dead-letters', 'list', '--limit', '1', '--json')
+  expect(one.stdout.trim().split('\n')).toHaveLength(1)
+  expect(one.stderr).toMatch(/^note: .*1 older.*--limit/)
+  expect((await runHere(desk, 'dead-letters', 'list', '--json')).stderr).toBe('')
+})
+
 test('dead-letters refuses arguments that contradict each other', async () => {
   using desk = openDesk()
   await using left = await deadLetters(desk)

@@ -16,6 +16,7 @@ import { printableJson } from '../../text/printable.ts'
 import { counted, relative } from '../../text/quantities.ts'
 import { invocation } from '../environment.ts'
 import { dataText, type OutputOptions, recordText } from '../output/format.ts'
+import { note } from '../output/notes.ts'
 import { table } from '../output/table.ts'
 import { requireKnown, UsageError } from '../usage-error.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from './open-queue.ts'
@@ -48,6 +49,7 @@ export async function list(options: ListOptions): Promise<number> {
       ? asTable(letters, more)
       : letters.map((it) => recordText(summaryOf(it), output)).join(''),
   )
+  if (output !== 'table' && more > 0) note(`note: there are ${more} older ones (--limit)\n`)
   return 0
 }
 
