@@ -140,3 +140,8 @@ test('a message with typographic quotes inside is a text like others', async () 
   )
   expect(await codesOf(text)).toEqual([])
 })
+
+test('a dash that begins a line of a text is none of a list', async () => {
+  const rules = '  - name: a\n    message: |\n      -Xmx was too small\n     to: screen\n'
+  expect((await problemsOf(withRules(rules, '[Event]'))).join()).not.toContain('"- "')
+})

@@ -62,8 +62,11 @@ function missingBlank(error: YAMLError, text: string): SyntaxFault | undefined {
   const isOpen = error.code === 'MULTILINE_IMPLICIT_KEY' || error.message.startsWith(WITHOUT_VALUE)
   if (!isOpen && error.message !== SECOND_TEXT && !isNotAligned(error, text)) return undefined
   const own = lineOf(text, error.pos[0])
-  for (const { start, end } of isOpen ? [own] : [own, lineOf(text, Math.max(own.start - 1, 0))]) {
+  const above = lineOf(text, Math.max(own.start - 1, 0))
+  for (const { start, end } of isOpen ? [own] : [own, above]) {
     const line = text.slice(start, Math.min(end, start + 2_000))
+    // A text of several lines may begin one with a dash.
+    if (start !== own.start && !/^ *-[A-Za-z_][\w-]*:\s/.test(line)) continue
     const [, indent = '', dash, key] =
       /^([ ]*(?:- +)*)(?:(-)(?=[^\s-])|([A-Za-z_][\w.-]*:)(?=[^\s/]))/.exec(line) ?? []
     const at = start + indent.length
