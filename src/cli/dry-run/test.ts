@@ -155,7 +155,10 @@ function coverageText(
 ): string {
   const seen = new Set(results.flatMap(({ matched }) => [...matched]))
   const bare = rules.filter(({ name }) => !seen.has(name))
-  if (bare.length === 0) return `${paint('good', `each of the ${rules.length} rules matches in a test`)}\n`
+  if (bare.length === 0) {
+    const all = rules.length === 1 ? 'the rule' : `each of the ${rules.length} rules`
+    return `${paint('good', `${all} matches in a test`)}\n`
+  }
   const lines = bare.map(({ name, place }) => `  ${name}${place ? `  ${paint('dim', place)}` : ''}\n`)
   const of = `${bare.length} of ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
   return `${paint('warn', `no test shows what these do (${of}):`)}\n${lines.join('')}`

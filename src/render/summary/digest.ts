@@ -134,6 +134,7 @@ function extent({ count, items, from, to }: Digest, objects: readonly ObjectOf[]
 }
 
 function plural(noun: string): string {
+  if (noun === 'endpoints') return noun
   if (/[^aeiou]y$/.test(noun)) return `${noun.slice(0, -1)}ies`
   return /(?:s|x|ch|sh)$/.test(noun) ? `${noun}es` : `${noun}s`
 }
