@@ -201,6 +201,29 @@ test('without a token the page asks for one; with the role read nothing can be c
   await reader.context().close()
 })
 
+test('while the API cannot tell the state, the page does not say that all is well', async () => {
+  const reader = await openPage(TOKENS.reader)
+  await reader.goto(bed.url)
+  await expectText(reader.locator('header .state'), 'trouble')
+  await reader.route('**/api/v1/overview', (route) =>
+    route.fulfill({ status: 503, json: { title: 'Service Unavailable', detail: 'Redis is not connected' } }),
+  )
+  await expectText(reader.locator('header .state'), 'state unknown')
+  await expectText(reader.locator('main'), 'not updated: Service Unavailable')
+  await reader.reload()
+  await expectText(reader.getByRole('alert'), 'Redis is not connected')
+  await reader.context().close()
+  expect(incidents.splice(0).filter((it) => !it.includes('503'))).toEqual([])
+})
+
+test('before the first answer the page says nothing of history and journal', async () => {
+  const reader = await openPage()
+  await reader.goto(bed.url)
+  await reader.getByLabel('Token').waitFor()
+  expect(await reader.locator('footer').innerText()).not.toMatch(/history|journal/)
+  await reader.context().close()
+})
+
 test('a silence is added and ended', async () => {
   await visit('/silences')
   await page.getByLabel('namespace').fill('shop')

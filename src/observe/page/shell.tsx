@@ -5,7 +5,7 @@ import { counted } from '../../text/quantities.ts'
 import type { Access, Overview } from './data/contract.ts'
 import { isReachable, tokenWanted } from './data/request.ts'
 import { useResource } from './data/resource.ts'
-import { access, historyFromMs, notice, overview } from './data/state.ts'
+import { access, historyFromMs, notice, overview, overviewError } from './data/state.ts'
 import { nextTheme, theme } from './data/theme.ts'
 import { Mark } from './parts/mark.tsx'
 import { Empty, Heading } from './parts/states.tsx'
@@ -25,18 +25,20 @@ import { SinksView } from './views/sinks.tsx'
 import { StoryView } from './views/story.tsx'
 import { WatchesView } from './views/watches.tsx'
 
+const ACCESS_MS = 30_000
 const OVERVIEW_MS = 3_000
 
 /** What is around every view: search, navigation, state, notices. */
 export function Shell() {
-  const own = useResource<Access>('/access')
+  const own = useResource<Access>('/access', ACCESS_MS)
   const state = useResource<Overview>('/overview', OVERVIEW_MS)
   useEffect(() => {
     access.value = own.data
   }, [own.data])
   useEffect(() => {
     overview.value = state.data
-  }, [state.data])
+    overviewError.value = state.error
+  }, [state.data, state.error])
   const main = useRef<HTMLElement>(null)
   useFocusOnMove(main)
   return (
@@ -141,8 +143,15 @@ function State() {
         <Mark status="bad">no answer</Mark>
       </span>
     )
-  const state = overview.value
-  if (!state) return <span class="state" />
+  const [state, error] = [overview.value, overviewError.value]
+  const isAllowed = error === undefined || ![401, 403].includes(error.status)
+  if (error && isAllowed)
+    return (
+      <span class="state" role="status">
+        <Mark status="bad">state unknown</Mark>
+      </span>
+    )
+  if (!state || !isAllowed) return <span class="state" />
   return (
     <Link href="/" class="state">
       {state.troubles.length > 0 ? (
@@ -177,20 +186,26 @@ function Notice() {
 
 function Footer() {
   const [state, own] = [overview.value, access.value]
-  const version = state?.version ?? own?.version
+  const known = state ?? own
   const journal = state?.journalFromMs ?? own?.journalFromMs
   const history = historyFromMs.value
   return (
     <footer>
-      <span>{version && `kubeherald ${version}`}</span>
-      <span>
-        {history === undefined ? 'the history is empty' : 'history begins '}
-        {history !== undefined && <Time at={history} />}
-      </span>
-      <span>
-        {journal === undefined ? 'no journal: changes and reasons of rules are not kept' : 'journal begins '}
-        {journal !== undefined && <Time at={journal} />}
-      </span>
+      {known && (
+        <>
+          <span>kubeherald {known.version}</span>
+          <span>
+            {history === undefined ? 'the history is empty' : 'history begins '}
+            {history !== undefined && <Time at={history} />}
+          </span>
+          <span>
+            {journal === undefined
+              ? 'the journal is off or empty: without it changes and reasons of rules are not kept'
+              : 'journal begins '}
+            {journal !== undefined && <Time at={journal} />}
+          </span>
+        </>
+      )}
       <span>
         {own && `access: ${own.name}, ${own.role}`}
         {own?.namespaces && ` in ${own.namespaces.join(', ')}`}

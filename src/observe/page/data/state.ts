@@ -1,10 +1,13 @@
 import { computed, signal } from '@preact/signals'
 import type { Access, Overview } from './contract.ts'
+import type { RequestError } from './request.ts'
 
 /** Who reads this page, and what they may do; undefined before the first answer. */
 export const access = signal<Access | undefined>(undefined)
 /** The newest state of all processes; undefined where the token may not see it. */
 export const overview = signal<Overview | undefined>(undefined)
+/** Why `overview` is older than it should be, or is missing. */
+export const overviewError = signal<RequestError | undefined>(undefined)
 
 /** Whether buttons that change something work. */
 export const mayAct = computed(() => (access.value?.role ?? overview.value?.access) === 'act')

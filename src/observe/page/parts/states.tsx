@@ -30,19 +30,21 @@ export function Loaded<T>({
   from,
   children,
 }: {
-  from: Resource<T>
+  from: Pick<Resource<T>, 'data' | 'error'> & Partial<Resource<T>>
   children: (data: T) => ComponentChildren
 }) {
   const { data, error, reload } = from
-  if (data === undefined) return error ? <Failed error={error} reload={reload} /> : <Loading />
+  if (data === undefined) return error ? <Failed error={error} {...(reload && { reload })} /> : <Loading />
   return (
     <>
       {error && (
         <p class="stale" role="status">
           <Mark status="warn">not updated: {error.message}</Mark>
-          <button type="button" onClick={reload}>
-            try again
-          </button>
+          {reload && (
+            <button type="button" onClick={reload}>
+              try again
+            </button>
+          )}
         </p>
       )}
       {children(data)}

@@ -3,11 +3,11 @@ import { count, counted } from '../../../text/quantities.ts'
 import type { History, Incidents, Overview } from '../data/contract.ts'
 import { send } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
-import { access, announce, mayAct, overview } from '../data/state.ts'
+import { announce, mayAct, overview, overviewError } from '../data/state.ts'
 import type { Status } from '../outcome.ts'
 import { Mark } from '../parts/mark.tsx'
 import { RecordRow } from '../parts/record-row.tsx'
-import { Empty, Heading, Loaded, Loading } from '../parts/states.tsx'
+import { Empty, Heading, Loaded } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { Time } from '../parts/time.tsx'
@@ -28,7 +28,10 @@ function Now() {
   return (
     <>
       <Heading title="Overview">What happens now</Heading>
-      {state ? <State state={state} /> : access.value?.namespaces ? null : <Loading />}
+      {/* 403: the token sees some namespaces, and this is about all. */}
+      {overviewError.value?.status !== 403 && (
+        <Loaded from={{ data: state, error: overviewError.value }}>{(it) => <State state={it} />}</Loaded>
+      )}
       <OpenIncidents />
       <section>
         <h2>
