@@ -299,6 +299,36 @@ test('axe finds nothing in any view, in light and dark, wide and on a phone', as
   }
 }, 240_000)
 
+test('no view is wider than a tablet or a small laptop, and no table breaks words', async () => {
+  for (const width of [800, 1024, 1110]) {
+    await page.setViewportSize({ width, height: 800 })
+    for (const path of ['/', '/sinks', '/rules', '/watches', '/silences', '/ledger']) {
+      await visit(path)
+      await waitFor(async () => (await page.locator('.loading').count()) === 0, { what: `all of ${path}` })
+      expect(await page.evaluate(BROKEN_WORDS), `${path} at ${width}`).toEqual([])
+      const scrolled = await page.evaluate('document.documentElement.scrollWidth')
+      expect(scrolled, `${path} at ${width}`).toBeLessThanOrEqual(width)
+    }
+  }
+})
+
+/** Words of tables that are in more than one line; long names may be. */
+const BROKEN_WORDS = `(() => {
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+  const broken = []
+  while (texts.nextNode()) {
+    const { currentNode: node } = texts
+    if (!node.parentElement.closest('table')) continue
+    for (const { 0: word, index } of node.data.matchAll(/[\\w.]{1,16}/g)) {
+      const range = document.createRange()
+      range.setStart(node, index)
+      range.setEnd(node, index + word.length)
+      if (new Set([...range.getClientRects()].map((it) => Math.round(it.top))).size > 1) broken.push(word)
+    }
+  }
+  return broken
+})()`
+
 async function recordsInView(): Promise<void> {
   await expectText(page.getByRole('status').first(), 'live')
   bed.store.put(deployment('shop/web:1.44'))
