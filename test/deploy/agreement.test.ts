@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { ConfigFile } from '../../src/config/schema.ts'
+import { restartKeys } from '../../src/app/reload.ts'
+import { type Config, ConfigFile } from '../../src/config/schema.ts'
 import { programMain } from '../program.ts'
 import { runTool } from '../servers/deploy-tools.ts'
 import { CHART, find, parse, ROOT, renderChart, renderOverlay } from './render.ts'
@@ -116,6 +117,50 @@ test('Leases, and permission to use them, come with the second pod that watches'
     leases,
   }
   expect(await of({ config })).toEqual([leases, 'locks'])
+})
+
+describe('a change of the configuration', () => {
+  const before = {
+    cluster: 'prod',
+    redis: { url: 'redis://r:6379' },
+    watch: ['Event'],
+    sinks: { a: { type: 'stdout' } },
+    rules: [{ name: 'a', to: 'a' }],
+  }
+  const podsWith = async (config: object) =>
+    JSON.stringify(find(await renderChart({ config }), 'Deployment')['spec'].template)
+
+  test.each<[what: string, change: object]>([
+    ['the name of the cluster', { cluster: 'other' }],
+    ['the API server', { kubernetes: { context: 'x' } }],
+    ['the timings of leases', { leases: { durationSeconds: 30 } }],
+    ['plug-ins', { plugins: ['@acme/kubeherald-sink-pager'] }],
+    ['the address of Redis', { redis: { url: 'redis://other:6379' } }],
+    ['a Sentinel', { redis: { sentinel: { name: 'm', nodes: ['s:26379'] } } }],
+    ['the nodes of a Redis Cluster', { redis: { cluster: { nodes: ['r:6379'] } } }],
+    ['a certificate of Redis', { redis: { url: 'redis://r:6379', tls: { ca: '${file:/ca}' } } }],
+    ['the user of Redis', { redis: { url: 'redis://r:6379', username: 'kubeherald' } }],
+    ['watches', { watch: ['Event', 'Pod'] }],
+    ['sinks', { sinks: { a: { type: 'stdout' }, b: { type: 'stdout' } } }],
+    ['rules', { rules: [{ name: 'b', to: 'a' }] }],
+    ['the journal', { journal: { keep: '1h' } }],
+    ['who may use the API', { server: { tokens: [{ name: 'x', token: '${env:X}' }] } }],
+  ])('restarts the pods where a reload does not apply it: %s', async (_, change) => {
+    const after = { ...before, ...change }
+    // The chart always has a server.
+    const served = (config: object) => ({ server: {}, ...config }) as unknown as Config
+    const needsRestart = restartKeys(served(before), served(after)).length > 0
+    expect((await podsWith(after)) !== (await podsWith(before))).toBe(needsRestart)
+  })
+
+  test('restarts the pods when a value of the chart names another cluster or another Redis', async () => {
+    const pods = async (values: object) =>
+      JSON.stringify(
+        find(await renderChart({ redis: { url: 'redis://a' }, ...values }), 'Deployment')['spec'],
+      )
+    expect(await pods({ cluster: 'prod' })).not.toBe(await pods({}))
+    expect(await pods({ redis: { url: 'redis://b' } })).not.toBe(await pods({}))
+  })
 })
 
 describe('kubeherald rbac', () => {

@@ -53,6 +53,15 @@
 {{- toYaml $config }}
 {{- end }}
 
+{{/* A digest of the keys that a reload does not apply, as in docs/operating.md. */}}
+{{- define "kubeherald.restartDigest" -}}
+{{- $config := include "kubeherald.config" . | fromYaml }}
+{{- $keys := pick $config "cluster" "kubernetes" "leases" "plugins" }}
+{{- $_ := set $keys "redis" (omit $config.redis "username" "password" "tls") }}
+{{- $_ := set $keys "server" (pick $config.server "host" "port") }}
+{{- toJson $keys | sha256sum | trunc 12 }}
+{{- end }}
+
 {{/* Ends with what cannot work, and what to write instead. */}}
 {{- define "kubeherald.check" -}}
 {{- $values := .Values }}
