@@ -1,7 +1,12 @@
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readComposeFile } from '../image/compose-file.ts'
+import { freePort } from '../servers/ports.ts'
+import { startProgram } from '../servers/process.ts'
+import { waitFor } from '../wait-for.ts'
 import { CHART, find, type Manifest, ROOT, refusal, renderChart, renderOverlay } from './render.ts'
 
 const values = (bundled: object) => ({ redis: { bundled: { enabled: true, ...bundled } } })
@@ -60,6 +65,42 @@ describe('maxmemory', () => {
   ])('with %s is refused', async (_, bundled, says) => {
     expect(await refusal(values(bundled))).toContain(says)
   })
+})
+
+test('a Redis whose disk is full stays in its Service and is healthy in Compose: kubeherald asks it for the reason', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-full-'))
+  const port = await freePort()
+  writeFileSync(join(dir, 'password'), 'p')
+  const redis = startProgram('sh', [
+    '-c',
+    // A file of at most 32 KB, and an error instead of a signal beyond it.
+    `trap '' XFSZ; ulimit -f 32; exec redis-server --port ${port} --bind 127.0.0.1 --dir ${dir} --appendonly yes --save '' --requirepass p`,
+  ])
+  const cli = (...words: string[]) =>
+    spawnSync('redis-cli', ['-p', String(port), '-a', 'p', ...words], { encoding: 'utf8' }).stdout.trim()
+  const chart = find(await renderChart(values({})), 'ConfigMap', 'herald-kubeherald-redis')['data'][
+    'ready.sh'
+  ]
+  const compose = readComposeFile().services['redis']?.healthcheck?.test[1]?.replaceAll('$$', '$')
+  const probe = (script = 'false') =>
+    spawnSync('sh', [
+      '-c',
+      script
+        .replace(/\/run\/secrets\/\w+\/[\w-]*password/, join(dir, 'password'))
+        .replace('redis-cli', `redis-cli -p ${port}`),
+    ]).status
+  try {
+    await waitFor(() => cli('ping') === 'PONG', { what: () => redis.output() })
+    for (const script of [chart, compose]) expect(probe(script)).toBe(0)
+    await waitFor(() => cli('set', 'key', 'x'.repeat(10_000)) !== '' && cli('ping').startsWith('MISCONF'), {
+      what: () => redis.output(),
+    })
+    for (const script of [chart, compose]) expect(probe(script)).toBe(0)
+  } finally {
+    await redis.end('SIGKILL')
+    rmSync(dir, { recursive: true })
+  }
+  for (const script of [chart, compose]) expect(probe(script)).not.toBe(0)
 })
 
 describe('the image', () => {
