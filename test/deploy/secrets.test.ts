@@ -148,6 +148,22 @@ test('a literal secret of Redis is refused with its path and the way to a Secret
   expect(said).not.toContain('literally')
 })
 
+test.each([
+  ['the password of Sentinels', { sentinel: { name: 'm', nodes: ['s:26379'], password: 'literally' } }],
+  ['the key of a client certificate', { url: 'rediss://r', tls: { key: 'literally' } }],
+])('%s, which no value of the chart is for, is to be a file of its own', async (_, redis) => {
+  const said = await refusal(withRedis(redis))
+  expect(said).toContain('${file:/run/secrets/kubeherald/')
+  expect(said).not.toContain('redis.passwordKey')
+})
+
+test('secrets of Redis and of a sink are refused with both ways to a Secret', async () => {
+  const sinks = { a: { type: 'slack', token: 'literally' } }
+  const said = await refusal(withRedis({ url: 'redis://r', password: 'literally' }, { sinks }))
+  expect(said).toContain('redis.passwordKey')
+  expect(said).toContain('${file:/run/secrets/kubeherald/')
+})
+
 test('a literal secret of a sink is refused with its path and the way to a Secret', async () => {
   const said = await refusal(sinksWith('literally'))
   expect(pathsIn(said)).toEqual(

@@ -22,11 +22,14 @@
 {{- range .Values.extraEnv }}{{ $_ := set $env .name (regexReplaceAll `\$\([^)]*\)` (default "" .value) "${env:OTHER}") }}{{ end }}
 {{- include "kubeherald.findSecrets" (merge (dict "value" $env "path" "extraEnv" "byName" true) $start) }}
 {{- with keys $scan.found | sortAlpha }}
-{{- $advice := "put it into a Secret, name that in `secrets`, and write \"${file:/run/secrets/kubeherald/KEY}\" here; or \"${env:NAME}\", with valueFrom.secretKeyRef in `extraEnv`" }}
-{{- if hasPrefix "extraEnv." (first .) }}{{ $advice = "use valueFrom.secretKeyRef in place of value" }}
-{{- else if regexMatch `^(config\.)?redis\.` (first .) }}{{ $advice = "put it into a Secret, name that in redis.existingSecret, and its key in redis.passwordKey (redis.urlKey for a whole URL)" }}
+{{- $ways := list }}
+{{- range . }}
+{{- if hasPrefix "extraEnv." . }}{{ $ways = append $ways "use valueFrom.secretKeyRef in place of value" }}
+{{- else if regexMatch `^(config\.)?redis\.(url|password)$` . }}{{ $ways = append $ways "put the password of Redis into a Secret, name that in redis.existingSecret, and its key in redis.passwordKey (redis.urlKey for a whole URL)" }}
+{{- else }}{{ $ways = append $ways "put it into a Secret, name that in `secrets`, and write \"${file:/run/secrets/kubeherald/KEY}\" here; or \"${env:NAME}\", with valueFrom.secretKeyRef in `extraEnv`" }}
 {{- end }}
-{{- fail (printf "%s: literal secret, which would be readable in a ConfigMap or a Deployment: %s" (join ", " .) $advice) }}
+{{- end }}
+{{- fail (printf "%s: literal secret, which would be readable in a ConfigMap or a Deployment: %s" (join ", " .) (uniq $ways | join "; ")) }}
 {{- end }}
 {{- end }}
 
