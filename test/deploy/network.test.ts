@@ -58,6 +58,21 @@ test('a Redis elsewhere is reached where it may be', async () => {
   expect(policies.has('redis')).toBe(false)
 })
 
+test('every address is also that of a pod or a node, which blocks of addresses are not for', async () => {
+  const redis = { url: 'redis://r', bundled: { enabled: false } }
+  const toOf = async (egress: object, port: number) => {
+    const policies = await policiesOf({ redis, networkPolicy: { egress: { restrict: true, ...egress } } })
+    const rules = (policies.get('watch') as any).egress
+    return rules.find(({ ports }: any) => ports.some((it: any) => it.port === port)).to
+  }
+  for (const port of [6443, 6379]) expect(await toOf({}, port)).toBeUndefined()
+  const cidrs = ['10.0.0.0/8']
+  expect(await toOf({ redis: { cidrs } }, 6379)).toEqual([{ ipBlock: { cidr: '10.0.0.0/8' } }])
+  expect(await toOf({ apiServer: { cidrs: ['0.0.0.0/0'] } }, 6443)).toEqual([
+    { ipBlock: { cidr: '0.0.0.0/0' } },
+  ])
+})
+
 test('what all pods need besides is reached by those that watch and those that deliver', async () => {
   const policies = await policiesOf({
     networkPolicy: { egress: { restrict: true, extra: [{ ports: [{ port: 4318 }] }] } },
