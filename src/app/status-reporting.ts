@@ -88,7 +88,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   const view = () => {
     const trouble = redisTrouble()
     const deadLetters = parts.deadLetters()
-    metrics.redisTrouble.set(trouble === undefined ? 0 : 1)
+    metrics.redisTrouble.set(commitConnection.isRefused() || troubles.first() !== undefined ? 1 : 0)
     return {
       config: reloads.status(),
       watches: watches(),

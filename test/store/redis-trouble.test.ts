@@ -92,6 +92,24 @@ test('foreign lanes, a damaged checkpoint and an eviction policy are shown while
   await it.isOver()
 })
 
+test('a Redis that does not answer is down, and no Redis that refuses writes', async () => {
+  await using it = await startTrouble()
+  const { server, line } = it
+  await server.kill()
+  line.frame('ADDED', 'second', 20)
+  const metrics = () => line.kubeherald.metrics()
+  // A commit waits for longer than the process takes to report it.
+  await waitFor(async () => /^kubeherald_commit_waiting_seconds ([5-9]|\d{2})/m.test(await metrics()), {
+    timeoutMs: 60_000,
+    what: 'a commit that waits',
+  })
+  await waitFor(async () => (await metrics()).includes('kubeherald_redis_up 0'), { what: 'the metric' })
+  expect(await line.kubeherald.ready()).toBe(false)
+  expect(await metrics()).toContain('kubeherald_redis_trouble 0')
+  await server.restart()
+  await it.isOver()
+})
+
 /** Of 8 MB; undefined where this user may not mount one. */
 function smallDisk() {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-disk-'))

@@ -1,7 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../observe/log.ts'
-import { describeFault, ForeignKeyError, isOutOfMemory, isTransient, rootOf } from '../redis/redis-fault.ts'
+import {
+  describeFault,
+  ForeignKeyError,
+  isOutOfMemory,
+  isRefusal,
+  isTransient,
+  rootOf,
+} from '../redis/redis-fault.ts'
 
 /** The connection for commits, which run one at a time, because WATCH is a state of the connection. */
 export interface CommitConnection {
@@ -11,6 +18,8 @@ export interface CommitConnection {
   commit<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Why commits currently fail; undefined if they succeed. */
   trouble(): string | undefined
+  /** Whether they fail although Redis answers. */
+  isRefused(): boolean
 }
 
 interface CommitConnectionParts {
@@ -32,6 +41,7 @@ export function createCommitConnection({
 }: CommitConnectionParts): CommitConnection {
   let tail: Promise<unknown> = Promise.resolve()
   let trouble: string | undefined
+  let isRefused = false
   /** Work that waits because another program wrote one of its keys, with the error. */
   const foreign = new Map<object, string>()
 
@@ -40,6 +50,7 @@ export function createCommitConnection({
     if (trouble === undefined)
       log.warn({ error: describeFault(error) }, 'cannot write to Redis; watches wait')
     trouble = describeFault(error)
+    isRefused = isRefusal(error)
   }
 
   /** Ends WATCH after a failure, so that the keys of this work do not abort the next one. */
@@ -108,5 +119,6 @@ export function createCommitConnection({
       return runSerially(work, signal)
     },
     trouble: () => trouble ?? foreign.values().next().value,
+    isRefused: () => (trouble !== undefined && isRefused) || foreign.size > 0,
   }
 }
