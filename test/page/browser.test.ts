@@ -224,6 +224,37 @@ test('before the first answer the page says nothing of history and journal', asy
   await reader.context().close()
 })
 
+test('dead letters of an older page are chosen and dropped like those of the first', async () => {
+  bed.pager.answer(() => ({ status: 400 }))
+  // More than a page of the API.
+  const count = 102
+  for (let i = 0; i < count; i++) {
+    const event = warning('Unhealthy', 'Readiness probe failed: 503')
+    bed.store.put({ ...event, metadata: { ...event.metadata, name: `web-1.${i}` } })
+  }
+  const total = async () => (await bed.api('/dead-letters')).total
+  await waitFor(async () => (await total()) === count, { what: 'all dead letters' })
+  await visit('/dead-letters')
+  await page.getByRole('button', { name: 'Older ones' }).click()
+  await waitFor(async () => (await page.locator('.letters > li').count()) === count, {
+    what: 'all of them listed',
+  })
+  await page.locator('.letters input').nth(1).check()
+  await page.locator('.letters input').last().check()
+  const chosen = page.locator('.chosen')
+  await expectText(chosen, '2 dead letters chosen')
+  await chosen.getByRole('button', { name: 'Drop' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Drop them' }).click()
+  await waitFor(async () => (await total()) === count - 2, { what: 'two fewer' })
+  await waitFor(async () => (await page.locator('.letters > li').count()) === count - 2, {
+    what: 'two fewer listed',
+  })
+  expect(await chosen.count()).toBe(0)
+  await row('Groups', 'pager').getByRole('button', { name: 'Drop' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Drop them' }).click()
+  await expectText(page.locator('main'), 'There are no dead letters')
+})
+
 test('a silence is added and ended', async () => {
   await visit('/silences')
   await page.getByLabel('namespace').fill('shop')

@@ -22,7 +22,15 @@ export interface Asked {
 }
 
 /** Asks once, then does it in the portions of the API, and shows how many are done. */
-export function BulkDialog({ asked, onClose }: { asked: Asked; onClose: () => void }) {
+export function BulkDialog({
+  asked,
+  onClose,
+  onDone,
+}: {
+  asked: Asked
+  onClose: () => void
+  onDone: () => void
+}) {
   const [done, setDone] = useState<number | undefined>(undefined)
   const isStopped = useRef(false)
   const isGoing = useRef(false)
@@ -56,7 +64,7 @@ export function BulkDialog({ asked, onClose }: { asked: Asked; onClose: () => vo
     } catch (error) {
       announce(`${counted(all, 'dead letter')} done, then: ${(error as Error).message}`, true)
     }
-    onClose()
+    onDone()
   }
 
   if (done !== undefined)

@@ -25,6 +25,7 @@ export function DeadLettersView() {
   }
   const letters = useResource<DeadLetters>(withQuery('/dead-letters', choice), EVERY_MS)
   const [asked, setAsked] = useState<Asked | undefined>(undefined)
+  const [changes, setChanges] = useState(0)
   const named = Object.entries(choice).filter(([, value]) => value !== undefined)
   return (
     <>
@@ -56,6 +57,7 @@ export function DeadLettersView() {
             <>
               <Groups letters={it} rule={choice.rule} ask={setAsked} />
               <Letters
+                key={changes}
                 letters={it}
                 ask={setAsked}
                 path={withQuery('/dead-letters', choice)}
@@ -68,8 +70,11 @@ export function DeadLettersView() {
       {asked && (
         <BulkDialog
           asked={asked}
-          onClose={() => {
+          onClose={() => setAsked(undefined)}
+          onDone={() => {
             setAsked(undefined)
+            // Older pages may have what is gone, and so may the choice.
+            setChanges(changes + 1)
             letters.reload()
           }}
         />
@@ -160,7 +165,7 @@ function Letters({
     if (!next.delete(id)) next.add(id)
     setChosen(next)
   }
-  const ids = letters.items.filter((it) => chosen.has(it.id)).map((it) => it.id)
+  const ids = [...chosen]
   const last = pages.at(-1)
   return (
     <section>
