@@ -343,6 +343,25 @@ test('no view is wider than a tablet or a small laptop, and no table breaks word
   }
 })
 
+test('the exact time is within the screen where the pointer is', async () => {
+  for (const width of [PHONE.width, 800]) {
+    await page.setViewportSize({ width, height: 844 })
+    for (const path of ['/', '/sinks', '/rules', '/objects/Deployment/shop/web', '/ledger', '/?q=web']) {
+      await visit(path)
+      const times = page.locator('main time:visible')
+      await times.first().waitFor()
+      for (const time of (await times.all()).slice(0, 5)) {
+        await time.hover()
+        const { x = -1, width: wide = 0 } = (await time.locator('.exact').boundingBox()) ?? {}
+        expect([x >= 0, x + wide <= width], `${await time.innerText()} of ${path} at ${width}`).toEqual([
+          true,
+          true,
+        ])
+      }
+    }
+  }
+})
+
 /** Words of tables that are in more than one line; long names may be. */
 const BROKEN_WORDS = `(() => {
   const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
