@@ -32,6 +32,7 @@ test.each<[name: string, values: object, says: string]>([
     'podLabels: app.kubernetes',
   ],
   ['one of everything', { commonLabels: { 'helm.sh/chart': 'x' } }, 'commonLabels: helm.sh/chart'],
+  ['an argument and its value as one', { extraArgs: ['--log-level debug'] }, 'extraArgs: --log-level debug'],
   ['a role beside the mode', { extraArgs: ['--role', 'watch'] }, 'extraArgs: --role'],
   ['fewer pods at most than at least', scaling({ minReplicas: 9 }), 'minReplicas is 9'],
   ['a port that there is not', config({ server: { port: 99_999 } }), 'config.server.port is 99999'],

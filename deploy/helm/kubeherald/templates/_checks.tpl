@@ -27,6 +27,7 @@
 {{- end }}
 {{- end }}
 {{- range $values.extraArgs }}
+{{- if regexMatch `^--[a-z-]+\s` . }}{{ fail (printf "extraArgs: %s is one item of the list: write the option and its value as two" .) }}{{ end }}
 {{- if regexMatch `^(-c|--config|--role)(=|$)` . }}{{ fail (printf "extraArgs: %s is set by the chart: use config, existingConfigMap or mode" .) }}{{ end }}
 {{- end }}
 {{- if and $values.rbac.create (not $values.serviceAccount.create) (has $values.serviceAccount.name (list "" "default" nil)) }}
