@@ -76,8 +76,8 @@ test('a Redis whose disk is full stays in its Service and is healthy in Compose:
     // A file of at most 32 KB, and an error instead of a signal beyond it.
     `trap '' XFSZ; ulimit -f 32; exec redis-server --port ${port} --bind 127.0.0.1 --dir ${dir} --appendonly yes --save '' --requirepass p`,
   ])
-  const cli = (...words: string[]) =>
-    spawnSync('redis-cli', ['-p', String(port), '-a', 'p', ...words], { encoding: 'utf8' }).stdout.trim()
+  const cli = (...args: string[]) =>
+    spawnSync('redis-cli', ['-p', String(port), '-a', 'p', ...args], { encoding: 'utf8' }).stdout.trim()
   const chart = find(await renderChart(values({})), 'ConfigMap', 'herald-kubeherald-redis')['data'][
     'ready.sh'
   ]

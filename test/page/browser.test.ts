@@ -201,7 +201,7 @@ test('without a token the page asks for one; with the role read nothing can be c
   await reader.context().close()
 })
 
-test('while the API cannot tell the state, the page does not say that all is well', async () => {
+test('while the API does not answer with the state, the page does not show an older one as if it held', async () => {
   const reader = await openPage(TOKENS.reader)
   await reader.goto(bed.url)
   await expectText(reader.locator('header .state'), 'trouble')
@@ -216,7 +216,7 @@ test('while the API cannot tell the state, the page does not say that all is wel
   expect(incidents.splice(0).filter((it) => !it.includes('503'))).toEqual([])
 })
 
-test('before the first answer the page says nothing of history and journal', async () => {
+test('before the first answer the page claims nothing about history and journal', async () => {
   const reader = await openPage()
   await reader.goto(bed.url)
   await reader.getByLabel('Token').waitFor()
@@ -330,13 +330,13 @@ test('axe finds nothing in any view, in light and dark, wide and on a phone', as
   }
 }, 240_000)
 
-test('no view is wider than a tablet or a small laptop, and no table breaks words', async () => {
+test('no view is wider than a tablet or a small laptop, and tables break at spaces only', async () => {
   for (const width of [800, 1024, 1110]) {
     await page.setViewportSize({ width, height: 800 })
     for (const path of ['/', '/sinks', '/rules', '/watches', '/silences', '/ledger']) {
       await visit(path)
       await waitFor(async () => (await page.locator('.loading').count()) === 0, { what: `all of ${path}` })
-      expect(await page.evaluate(BROKEN_WORDS), `${path} at ${width}`).toEqual([])
+      expect(await page.evaluate(BROKEN), `${path} at ${width}`).toEqual([])
       const scrolled = await page.evaluate('document.documentElement.scrollWidth')
       expect(scrolled, `${path} at ${width}`).toBeLessThanOrEqual(width)
     }
@@ -362,18 +362,18 @@ test('the exact time is within the screen where the pointer is', async () => {
   }
 })
 
-/** Words of tables that are in more than one line; long names may be. */
-const BROKEN_WORDS = `(() => {
+/** Short texts of tables that are broken between two letters; long names may be. */
+const BROKEN = `(() => {
   const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
   const broken = []
   while (texts.nextNode()) {
     const { currentNode: node } = texts
     if (!node.parentElement.closest('table')) continue
-    for (const { 0: word, index } of node.data.matchAll(/[\\w.]{1,16}/g)) {
+    for (const { 0: text, index } of node.data.matchAll(/[\\w.]{1,16}/g)) {
       const range = document.createRange()
       range.setStart(node, index)
-      range.setEnd(node, index + word.length)
-      if (new Set([...range.getClientRects()].map((it) => Math.round(it.top))).size > 1) broken.push(word)
+      range.setEnd(node, index + text.length)
+      if (new Set([...range.getClientRects()].map((it) => Math.round(it.top))).size > 1) broken.push(text)
     }
   }
   return broken
