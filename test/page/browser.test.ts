@@ -216,6 +216,18 @@ test('while the API does not answer with the state, the page does not show an ol
   expect(incidents.splice(0).filter((it) => !it.includes('503'))).toEqual([])
 })
 
+test('where the token has expired the page shows no state of before', async () => {
+  const reader = await openPage(TOKENS.reader)
+  await reader.goto(bed.url)
+  await expectText(reader.locator('header .state'), 'trouble')
+  await reader.route('**/api/v1/**', (route) =>
+    route.fulfill({ status: 401, json: { title: 'Unauthorized' } }),
+  )
+  await reader.getByLabel('Token').waitFor()
+  expect(await reader.locator('header .state').innerText()).toBe('')
+  await reader.context().close()
+})
+
 test('before the first answer the page claims nothing about history and journal', async () => {
   const reader = await openPage()
   await reader.goto(bed.url)

@@ -144,14 +144,14 @@ function State() {
       </span>
     )
   const [state, error] = [overview.value, overviewError.value]
-  const isAllowed = error === undefined || ![401, 403].includes(error.status)
-  if (error && isAllowed)
+  if (tokenWanted.value || error?.status === 403) return <span class="state" />
+  if (error)
     return (
       <span class="state" role="status">
         <Mark status="bad">state unknown</Mark>
       </span>
     )
-  if (!state || !isAllowed) return <span class="state" />
+  if (!state) return <span class="state" />
   return (
     <Link href="/" class="state">
       {state.troubles.length > 0 ? (
