@@ -88,6 +88,7 @@ test('acceptance 1: what happens now', async () => {
   await visit('/')
   await expectText(page.getByRole('region', { name: 'Troubles' }), 'bus')
   await expectText(page.getByRole('link', { name: /^Dead letters 2/ }), '2')
+  await expectText(page.getByRole('link', { name: /^Pending 1/ }), 'delivery waits')
   await expectText(page.locator('.records'), 'suppressed by throttle')
 })
 

@@ -57,7 +57,7 @@ function State({ state }: { state: Overview }) {
       'Pending',
       count(pending),
       pending > 0 ? 'wait' : 'good',
-      pending > 0 ? 'deliveries wait' : 'nothing waits',
+      pending === 0 ? 'nothing waits' : pending === 1 ? 'delivery waits' : 'deliveries wait',
     ],
     [
       '/dead-letters',
