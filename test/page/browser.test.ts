@@ -131,6 +131,25 @@ test('acceptance 1: which sink is behind, since when, and why', async () => {
   await expectText(row('Lanes', 'bus'), '1')
 })
 
+test.each([
+  [1, '1 target of it (a channel, a topic) fails.', '1 object in quarantine: it fails while others succeed.'],
+  [
+    2,
+    '2 targets of it (a channel, a topic) fail.',
+    '2 objects in quarantine: they fail while others succeed.',
+  ],
+])('a sink with %i failing target or object', async (count, targets, objects) => {
+  await page.route('**/api/v1/sinks', async (route) => {
+    const response = await route.fetch()
+    const { items } = await response.json()
+    const failing = { failingTargets: count, quarantined: count }
+    await route.fulfill({ response, json: { items: items.map((it: any) => ({ ...it, ...failing })) } })
+  })
+  await visit('/sinks')
+  for (const text of [targets, objects]) await expectText(page.locator('main table .why'), text)
+  await page.unrouteAll({ behavior: 'wait' })
+})
+
 test('acceptance 1: what is among the dead letters, and to send it again', async () => {
   await visit('/')
   const listed = page.waitForResponse((it) => it.url().endsWith('/api/v1/dead-letters'))

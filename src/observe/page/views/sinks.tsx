@@ -146,9 +146,17 @@ export function WhyFailing({ sink }: { sink: Sink }) {
           <span class="label">last error</span> <Text of={lastError} /> <Time at={lastErrorMs} />
         </p>
       )}
-      {failingTargets > 0 && <p>{counted(failingTargets, 'target')} of it (a channel, a topic) fail.</p>}
+      {failingTargets > 0 && (
+        <p>
+          {counted(failingTargets, 'target')} of it (a channel, a topic){' '}
+          {failingTargets === 1 ? 'fails' : 'fail'}.
+        </p>
+      )}
       {quarantined > 0 && (
-        <p>{counted(quarantined, 'object')} in quarantine: they fail while others succeed.</p>
+        <p>
+          {counted(quarantined, 'object')} in quarantine: {quarantined === 1 ? 'it fails' : 'they fail'} while
+          others succeed.
+        </p>
       )}
       {queueBytes !== undefined && queueMaxBytes !== undefined && queueBytes > 0 && (
         <p>
