@@ -119,6 +119,23 @@ test('Leases, and permission to use them, come with the second pod that watches'
   expect(await of({ config })).toEqual([leases, 'locks'])
 })
 
+test('keys that Helm, which reads YAML 1.1, takes for true or false arrive by their names', async () => {
+  const isTruth = /^(y|n|yes|no|on|off|true|false)$/i
+  const schema = read('docs/kubeherald.schema.json')
+  const keys = new Set([...schema.matchAll(/"(\w+)": \{/g)].map(([, key = '']) => key))
+  expect([...keys].filter((key) => isTruth.test(key))).toEqual(['on'])
+  const notify = { to: 'a', on: ['sink-failing'] }
+  const config = {
+    watch: ['Event'],
+    sinks: { a: { type: 'stdout' } },
+    rules: [{ name: 'a', to: 'a' }],
+    notify,
+  }
+  const manifests = await renderChart({ redis: { url: 'redis://r' }, config })
+  const rendered = parseYaml(find(manifests, 'ConfigMap', 'herald-kubeherald')['data']['kubeherald.yaml'])
+  expect(rendered.notify).toEqual(notify)
+})
+
 describe('a change of the configuration', () => {
   const before = {
     cluster: 'prod',

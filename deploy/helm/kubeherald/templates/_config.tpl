@@ -44,6 +44,11 @@
 {{- define "kubeherald.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if not (or $config.watch $config.include) }}{{ $config = merge $config (.Files.Get "files/starter.yaml" | fromYaml) }}{{ end }}
+{{- /* Helm reads YAML 1.1, in which the key `on` is true. */}}
+{{- if and (kindIs "map" $config.notify) (hasKey $config.notify "true") }}
+{{- $_ := set $config.notify "on" (get $config.notify "true") }}
+{{- $_ := unset $config.notify "true" }}
+{{- end }}
 {{- $_ := set $config "cluster" (default (default "kubernetes" $config.cluster) .Values.cluster) }}
 {{- $_ := set $config "redis" (include "kubeherald.redis" . | fromYaml) }}
 {{- $_ := set $config "server" (mergeOverwrite (dict "host" "0.0.0.0" "port" 9464) (default dict $config.server)) }}
