@@ -260,10 +260,7 @@ test('dead letters of an older page are chosen and dropped like those of the fir
   bed.pager.answer(() => ({ status: 400 }))
   // More than a page of the API.
   const count = 102
-  for (let i = 0; i < count; i++) {
-    const event = warning('Unhealthy', 'Readiness probe failed: 503')
-    bed.store.put({ ...event, metadata: { ...event.metadata, name: `web-1.${i}` } })
-  }
+  for (let i = 0; i < count; i++) unhealthy(`web-1.${i}`)
   const total = async () => (await bed.api('/dead-letters')).total
   await waitFor(async () => (await total()) === count, { what: 'all dead letters' })
   await visit('/dead-letters')
@@ -286,6 +283,51 @@ test('dead letters of an older page are chosen and dropped like those of the fir
   await page.getByRole('dialog').getByRole('button', { name: 'Drop them' }).click()
   await expectText(page.locator('main'), 'There are no dead letters')
 })
+
+test('lists whose older pages are open keep what they show while more comes', async () => {
+  bed.pager.answer(() => ({ status: 400 }))
+  // More than a page of the API.
+  for (let i = 0; i < 102; i++) {
+    unhealthy(`web-2.${i}`)
+    setting(i)
+  }
+  await waitFor(async () => (await bed.api('/dead-letters')).total === 102, { what: 'all dead letters' })
+  const delivered = () => bed.oncall.requests.filter(({ body }) => body.includes('setting 101')).length
+  await waitFor(() => delivered() > 0, { what: 'all settings' })
+  for (const [path, older, rows, add] of [
+    ['/dead-letters', 'Older ones', '.letters > li', (i: number) => unhealthy(`web-3.${i}`)],
+    ['/objects/ConfigMap/shop/many', 'Older changes', '.story > details', (i: number) => setting(200 + i)],
+  ] as const) {
+    await visit(path)
+    const listed = () => page.locator(rows).count()
+    await page.getByRole('button', { name: older }).waitFor()
+    const first = await listed()
+    await page.getByRole('button', { name: older }).click()
+    await waitFor(async () => (await listed()) > first, { what: `more of ${path}` })
+    const before = await listed()
+    add(1)
+    add(2)
+    await waitFor(async () => (await listed()) === before + 2, { what: `both new ones of ${path}` })
+  }
+  await visit('/dead-letters')
+  await row('Groups', 'pager').getByRole('button', { name: 'Drop' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Drop them' }).click()
+  await expectText(page.locator('main'), 'There are no dead letters')
+})
+
+function setting(i: number): void {
+  bed.store.put({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'many', namespace: 'shop' },
+    data: { title: `setting ${i}`, text: '-' },
+  } as never)
+}
+
+function unhealthy(name: string): void {
+  const event = warning('Unhealthy', 'Readiness probe failed: 503')
+  bed.store.put({ ...event, metadata: { ...event.metadata, name } })
+}
 
 test('a silence is added and ended', async () => {
   await visit('/silences')

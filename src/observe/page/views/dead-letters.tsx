@@ -160,6 +160,8 @@ function Letters({
 }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [pages, setPages] = useState<string[]>([])
+  /** The first page when the second one was opened behind it: newer letters do not push its end out of the list. */
+  const [kept, setKept] = useState<readonly DeadLetter[]>([])
   const toggle = (id: string) => {
     const next = new Set(chosen)
     if (!next.delete(id)) next.add(id)
@@ -167,6 +169,13 @@ function Letters({
   }
   const ids = [...chosen]
   const last = pages.at(-1)
+  const newest = new Set(letters.items.map((it) => it.id))
+  const items = [...letters.items, ...kept.filter((it) => !newest.has(it.id))]
+  const openOlder = () => {
+    if (!letters.next) return
+    setKept(letters.items)
+    setPages([letters.next])
+  }
   return (
     <section>
       <h2>Each one, the newest first</h2>
@@ -177,7 +186,7 @@ function Letters({
         </p>
       )}
       <ul class="letters">
-        {letters.items.map((it) => (
+        {items.map((it) => (
           <Letter
             key={it.id}
             of={it}
@@ -199,7 +208,7 @@ function Letters({
         ))}
       </ul>
       {letters.next && pages.length === 0 && (
-        <button type="button" onClick={() => letters.next && setPages([letters.next])}>
+        <button type="button" onClick={openOlder}>
           Older ones
         </button>
       )}

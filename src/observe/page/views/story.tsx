@@ -55,7 +55,8 @@ function Rows({ story, path }: { story: Story; path: string }) {
   const more = () =>
     getJson<Story>(withQuery(path, { cursor })).then(
       (it) => {
-        setOlder([...older, ...it.items])
+        // With the first page: newer changes do not push its end out of the list.
+        setOlder([...items, ...it.items])
         setLast(it)
       },
       (error: RequestError) => announce(error.message, true),
