@@ -93,8 +93,9 @@ function legacyResource(
   return [{ group, version, kind, plural, namespaced, singular, shortNames, preferred }]
 }
 
-function watchable(verbs: readonly string[]): boolean {
-  return verbs.includes('list') && verbs.includes('watch')
+/** Some aggregated APIs, such as KubeVirt's, have resources without verbs: Go writes them as null. */
+function watchable(verbs: readonly string[] | null | undefined): boolean {
+  return verbs?.includes('list') === true && verbs.includes('watch')
 }
 
 function coreGroup(versions: readonly string[]): LegacyGroup {
@@ -133,7 +134,7 @@ interface Group {
       responseKind?: { kind: string }
       scope: string
       singularResource?: string
-      verbs: string[]
+      verbs?: string[] | null
       shortNames?: string[]
     }[]
   }[]
@@ -151,7 +152,7 @@ interface LegacyResource {
   singularName?: string
   namespaced: boolean
   kind: string
-  verbs: string[]
+  verbs?: string[] | null
   shortNames?: string[]
 }
 
