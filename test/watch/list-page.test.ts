@@ -90,3 +90,24 @@ test('a list in pieces of any sizes gives the same items, those that are too lar
     { numRuns: 100 },
   )
 })
+
+test('items of any schema are read: keys with escapes before their metadata, also where they are too large', async () => {
+  const identity = { apiVersion: 'example.com/v1', 'a<b"c\u0001': 1, kind: 'Widget' }
+  const { metadata } = configMap('a', 5)
+  const item = (rest: object) => JSON.stringify({ ...identity, metadata, ...rest }).replace('<', '\\u003c')
+  const page = await read(`{"metadata":{"resourceVersion":"7"},"items":[${item({})}]}`)
+  expect(page).toMatchObject({ unreadable: 0, changes: [{ object: { name: 'a', resourceVersion: '5' } }] })
+  expect(page.changes[0]?.object.bytes.toString()).toBe(item({}))
+  const large = item({ text: 'x'.repeat(1_000) })
+  const reduced = await read(`{"metadata":{"resourceVersion":"7"},"items":[${large}]}`, [100], 700)
+  expect(reduced).toMatchObject({ unreadable: 0, changes: [{ object: { name: 'a' } }] })
+})
+
+test.each([
+  ['a name', '"metadata":{"uid":"u","name":"\\q","resourceVersion":"5"}'],
+  ['a key', '"\\q":1,"metadata":{"uid":"u","name":"n","resourceVersion":"5"}'],
+])('an item with a wrong escape in %s is passed over, and the others are read', async (_, members) => {
+  const items = `{${members}},${JSON.stringify(configMap('b', 6))}`
+  const page = await read(`{"metadata":{"resourceVersion":"7"},"items":[${items}]}`)
+  expect(page).toMatchObject({ unreadable: 1, changes: [{ object: { name: 'b' } }] })
+})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readFrame } from '../../src/watch/decode/frame.ts'
+import { readFrame, readLongFrame } from '../../src/watch/decode/frame.ts'
 import { scanObject } from '../../src/watch/decode/scan.ts'
 import { createLineSplitter } from '../../src/watch/decode/splitters.ts'
 import { seeded } from '../seeded-random.ts'
@@ -118,6 +118,15 @@ test.each([
   ['an unknown type', { type: 'WAT', object: { metadata: { uid: 'u', name: 'n' } } }, { kind: 'unreadable' }],
 ])('tells %s', (_name, frame, expected) => {
   expect(readFrame(Buffer.from(JSON.stringify(frame)))).toMatchObject(expected)
+})
+
+test.each([
+  ['in the name', '{"metadata":{"uid":"u","name":"\\q","resourceVersion":"5"}}'],
+  ['in a key', '{"metadata":{"\\q":1,"uid":"u","name":"n","namespace":"\\u12","resourceVersion":"5"}}'],
+])('a frame with a wrong escape %s is no change, whole or from its beginning', (_name, object) => {
+  const line = Buffer.from(`{"type":"ADDED","object":${object}}`)
+  expect(readFrame(line).kind).toBe('unreadable')
+  expect(readLongFrame(line, 1_000_000).kind).toBe('skipped')
 })
 
 test('lines come out whole however the bytes are cut, and only \\n ends one', () => {

@@ -116,6 +116,18 @@ test('case 31: an unreadable frame resumes from the position; the same one again
   expect(await it.metric('frames_malformed_total')).toMatchObject([{ value: 2 }])
 })
 
+test('a frame with a wrong escape is an unreadable one, and does not end the process', async () => {
+  await using it = await startWatchBed()
+  await it.watching('10')
+  const frame = '{"type":"ADDED","object":{"metadata":{"uid":"u","name":"\\q","resourceVersion":"11"}}}\n'
+  it.api.script((watch) => watch.raw(frame))
+  it.api.current()?.raw(frame)
+  it.api.objects = [configMap('a', 15)]
+  it.api.resourceVersion = '20'
+  await it.watching('20')
+  expect(await it.enqueued()).toEqual(['ADDED a@15 synthesized'])
+})
+
 test('case 32: a store that throws keeps the position, and the change comes again', async () => {
   let broken = true
   await using it = await startWatchBed({

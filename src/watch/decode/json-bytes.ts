@@ -98,7 +98,7 @@ export function skipKey(bytes: Buffer, quote: number): number {
 }
 
 /** From an opening quote to behind the closing one. */
-function skipString(bytes: Buffer, quote: number): number {
+export function skipString(bytes: Buffer, quote: number): number {
   const { length } = bytes
   for (let at = quote + 1; at < length; at++) {
     const byte = bytes[at]

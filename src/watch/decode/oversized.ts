@@ -3,8 +3,8 @@ import {
   nextKey,
   QUOTE,
   readString,
-  skipKey,
   skipSpace,
+  skipString,
   skipValue,
   valueAfter,
   walkMembers,
@@ -35,11 +35,20 @@ const IDENTITY = [Buffer.from('kind'), Buffer.from('apiVersion')]
  * undefined when no metadata begins in `head`.
  */
 export function reduceToMetadata(head: Buffer, bytes: number): Buffer | undefined {
+  try {
+    return reduce(head, bytes)
+  } catch {
+    // A wrong escape: such bytes are no JSON.
+    return undefined
+  }
+}
+
+function reduce(head: Buffer, bytes: number): Buffer | undefined {
   const object: Record<string, unknown> = {}
   let at = skipSpace(head, 1)
   while (head[at] === QUOTE) {
     const key = at
-    const keyEnd = skipKey(head, key)
+    const keyEnd = skipString(head, key)
     const value = valueAfter(head, keyEnd)
     if (value === -1) return undefined
     if (isKey(head, key, keyEnd, METADATA))

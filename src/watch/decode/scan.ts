@@ -10,6 +10,7 @@ import {
   readString,
   skipKey,
   skipSpace,
+  skipString,
   skipValue,
   valueAfter,
   walkElements,
@@ -32,11 +33,21 @@ const CREATION_TIMESTAMP = Buffer.from('creationTimestamp')
  * what is needed of it, and stops. Returns undefined for unexpected JSON; the caller then parses.
  */
 export function scanObject(bytes: Buffer): ScannedObject | undefined {
+  try {
+    return scanMembers(bytes)
+  } catch {
+    // A wrong escape: such bytes are no JSON.
+    return undefined
+  }
+}
+
+function scanMembers(bytes: Buffer): ScannedObject | undefined {
   let at = skipSpace(bytes, 0)
   if (bytes[at] !== OPEN_BRACE) return undefined
   at = skipSpace(bytes, at + 1)
   while (bytes[at] === QUOTE) {
-    const keyEnd = skipKey(bytes, at)
+    // Custom resources of any schema may have keys with escapes before it.
+    const keyEnd = skipString(bytes, at)
     const value = valueAfter(bytes, keyEnd)
     if (value === -1) return undefined
     if (isKey(bytes, at, keyEnd, METADATA)) return scanMetadata(bytes, value)

@@ -1,4 +1,4 @@
-import type { Change, Source } from '../../model/change.ts'
+import type { Change, ScannedObject, Source } from '../../model/change.ts'
 import { BrokenStream, faultOfStream, isExpired } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { apiVersionOf, pathOf } from '../client/discovery.ts'
@@ -243,7 +243,7 @@ export async function* readPage(
   function take(item: Buffer, length: number): void {
     const isOversized = length > item.length
     const json = isOversized ? reduceToMetadata(item, length) : item
-    const object = json && scanObject(withIdentity(source, json))
+    const object = json && scanItem(source, json)
     if (object) part.changes.push({ type: 'ADDED', object, observedAtMs: clock.now() })
     else part.unreadable++
     if (isOversized) part.oversized.push({ bytes: length, ...(object && { object }) })
@@ -266,6 +266,15 @@ export async function* readPage(
 
 function emptyPart(): ListPart {
   return { changes: [], bytes: 0, unreadable: 0, oversized: [] }
+}
+
+function scanItem(source: Source, item: Buffer): ScannedObject | undefined {
+  try {
+    return scanObject(withIdentity(source, item))
+  } catch {
+    // A key has a wrong escape: such bytes are no JSON.
+    return undefined
+  }
 }
 
 /** Items of built-in lists carry no kind and apiVersion: they are added, first, as in a watch. */
