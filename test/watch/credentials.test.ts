@@ -1,8 +1,11 @@
-import { chmodSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type ApiRequest, configMap, failure } from '../servers/scripted-api.ts'
+import { connectCluster } from '../../src/watch/client/connect.ts'
+import { startPlugin } from '../../src/watch/client/exec-plugin.ts'
+import { type ApiRequest, configMap, failure, startScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { kubeconfigFor, startWatchBed } from './bed.ts'
 import { folder } from './folder.ts'
@@ -131,4 +134,73 @@ test('tokens are never part of an error or a status', async () => {
   })
   await waitFor(() => it.statuses()[0]?.lastError, { what: 'the failure in the status' })
   expect(JSON.stringify(it.statuses())).not.toContain('hunter2')
+})
+
+/** A client whose user is an exec plug-in with these lines. */
+async function clientWith(lines: (dir: string) => string) {
+  const stack = new AsyncDisposableStack()
+  const api = stack.use(await startScriptedApi())
+  const { dir } = stack.use(folder())
+  const plugin = join(dir, 'plugin')
+  writeFileSync(plugin, `#!/bin/sh\n${lines(dir)}\n`)
+  chmodSync(plugin, 0o755)
+  const kubeconfig = join(dir, 'kubeconfig')
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: plugin, interactiveMode: 'Never' }
+  writeFileSync(kubeconfig, kubeconfigFor(api.url, { exec }))
+  const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
+  stack.defer(() => client.close())
+  return { client, dir, plugin, kubeconfig, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+const CREDENTIAL = JSON.stringify({
+  apiVersion: 'client.authentication.k8s.io/v1',
+  kind: 'ExecCredential',
+  status: { token: 'one', expirationTimestamp: '2100-01-01T00:00:00Z' },
+})
+
+test('an exec plug-in runs once for all requests that wait for it', async () => {
+  await using it = await clientWith((dir) => `echo run >> ${dir}/runs; sleep 0.2; echo '${CREDENTIAL}'`)
+  const { signal } = new AbortController()
+  const answers = await Promise.all(Array.from({ length: 10 }, () => it.client.get('/api', {}, signal)))
+  expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
+  expect(readFileSync(join(it.dir, 'runs'), 'utf8')).toBe('run\n')
+})
+
+test('an exec plug-in that does not end holds up no request beyond its limit, and no stop', async () => {
+  await using it = await clientWith((dir) => `echo $$ > ${dir}/pid; exec sleep 600`)
+  const { signal } = new AbortController()
+  await expect(it.client.get('/api', { timeoutMs: 100 }, signal)).rejects.toThrow(/exec plug-in/)
+  await expect(it.client.stream('/api', { headersTimeoutMs: 100 }, signal)).rejects.toThrow(/exec plug-in/)
+  const stop = new AbortController()
+  const stopped = expect(it.client.stream('/api', {}, stop.signal)).rejects.toThrow('stopped')
+  stop.abort(new Error('stopped'))
+  await stopped
+  process.kill(Number(readFileSync(join(it.dir, 'pid'), 'utf8')))
+})
+
+test('an exec plug-in that asks for input, or fails without a word, is named in the error', async () => {
+  await using it = await clientWith(() => 'read answer || exit 3')
+  const error = (await it.client.get('/api', {}, new AbortController().signal).catch((it) => it)) as Error
+  expect(error.message).toContain(it.plugin)
+  expect(error.message).toContain(it.kubeconfig)
+})
+
+test('what an exec plug-in says of its failure is in the error, in one line and without secrets', async () => {
+  await using it = await clientWith(
+    () => 'echo >&2; echo "login failed," >&2; echo "password: hunter2" >&2; exit 1',
+  )
+  const error = (await it.client.get('/api', {}, new AbortController().signal).catch((it) => it)) as Error
+  expect(error.message).toContain('login failed, password: ')
+  expect(error.message).not.toMatch(/hunter2|\n/)
+})
+
+test('an exec plug-in is ended after its time, also if a process that it started keeps its output open', async () => {
+  using files = folder()
+  const plugin = join(files.dir, 'plugin')
+  writeFileSync(plugin, `#!/bin/sh\nsleep 600 &\necho $! > ${files.dir}/pid\nwait\n`)
+  chmodSync(plugin, 0o755)
+  const running = startPlugin(plugin, [], {}, 300)
+  const [code, killedBy] = await once(running, 'close')
+  expect({ code, killedBy }).toEqual({ code: null, killedBy: 'SIGKILL' })
+  process.kill(Number(readFileSync(join(files.dir, 'pid'), 'utf8')))
 })

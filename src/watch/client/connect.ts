@@ -22,6 +22,7 @@ interface ConnectOptions extends KubeconfigOptions {
 export function connectCluster(options: ConnectOptions): ClusterClient {
   let access = loadAccess(options)
   let agent: { key: string; dispatcher: Dispatcher } | undefined
+  let pending: Promise<Credentials> | undefined
 
   /** The agent for these certificates; a rotated one replaces it, and the old one ends with its last stream. */
   function dispatcherFor(tls: Credentials['tls']): Dispatcher {
@@ -32,15 +33,34 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     return agent.dispatcher
   }
 
+  /** One exec plug-in runs for all requests that wait for credentials; none waits for it without limit. */
+  async function credentials(limitMs: number, signal: AbortSignal): Promise<Credentials> {
+    signal.throwIfAborted()
+    pending ??= access.credentials().finally(() => {
+      pending = undefined
+    })
+    pending.catch(() => {})
+    const given = Promise.withResolvers<never>()
+    const onAbort = () => given.reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    const timer = setTimeout(() => given.reject(new ClusterError(NO_CREDENTIALS_YET)), limitMs)
+    try {
+      return await Promise.race([pending, given.promise])
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
   async function open(
     path: string,
     accept: string | undefined,
     extra: Record<string, string>,
     limits: Limits,
+    { headers, tls }: Credentials,
     signal: AbortSignal,
     write: { method?: 'POST' | 'PUT' | 'DELETE'; body?: string } = {},
   ) {
-    const { headers, tls } = await access.credentials()
     let informational = 0
     return request(`${access.server}${path}`, {
       dispatcher: dispatcherFor(tls),
@@ -69,11 +89,12 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
     extra: Record<string, string>,
     { timeoutMs = 60_000, maxBytes = MAX_ANSWER_BYTES }: Pick<GetOptions, 'timeoutMs' | 'maxBytes'>,
     signal: AbortSignal,
-    write?: Parameters<typeof open>[5],
+    write?: Parameters<typeof open>[6],
   ): Promise<ClusterResponse> {
+    const user = await credentials(timeoutMs, signal)
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
-    const { statusCode, headers, body } = await open(path, accept, extra, limits, deadline, write)
+    const { statusCode, headers, body } = await open(path, accept, extra, limits, user, deadline, write)
     const chunks: Buffer[] = []
     let bytes = 0
     for await (const chunk of decoded(headers, body) as AsyncIterable<Buffer>) {
@@ -97,13 +118,9 @@ export function connectCluster(options: ConnectOptions): ClusterClient {
       return whole(path, undefined, extra, bounds, signal, { method, body: JSON.stringify(body) })
     },
     async stream(path, { accept, headersTimeoutMs = 30_000, bodyTimeoutMs = 0 }, signal) {
-      const { statusCode, headers, body } = await open(
-        path,
-        accept,
-        {},
-        { headersTimeout: headersTimeoutMs, bodyTimeout: bodyTimeoutMs },
-        signal,
-      )
+      const user = await credentials(headersTimeoutMs, signal)
+      const limits = { headersTimeout: headersTimeoutMs, bodyTimeout: bodyTimeoutMs }
+      const { statusCode, headers, body } = await open(path, accept, {}, limits, user, signal)
       return { status: statusCode, headers, body: decoded(headers, body) }
     },
     async refresh() {
@@ -122,6 +139,7 @@ interface Limits {
 
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 const MAX_INFORMATIONAL = 100
+const NO_CREDENTIALS_YET = 'the exec plug-in of the kubeconfig has not given credentials in time'
 const KEEPALIVE_AFTER_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
 

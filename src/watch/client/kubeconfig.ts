@@ -5,6 +5,7 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
 import { parse } from 'yaml'
 import { ClusterError, NoCredentials } from './cluster-client.ts'
+import { boundPlugins, pluginFailure } from './exec-plugin.ts'
 
 export interface KubeconfigOptions {
   /** A file, or several separated as in $KUBECONFIG. */
@@ -60,6 +61,7 @@ export function loadAccess(options: KubeconfigOptions): ClusterAccess {
   }
   const files = existingFiles(found.files)
   loadFiles(config, files)
+  boundPlugins(config)
   const context = options.context ?? config.getCurrentContext()
   config.setCurrentContext(context)
   if (!config.getCurrentCluster()) throw noContext(config, context, files)
@@ -162,8 +164,9 @@ function accessOf(
 
 function noCredentials(error: unknown, config: KubeConfig, origin: string): NoCredentials {
   const cause = error instanceof Error ? error.message : String(error)
+  const user = config.getCurrentUser()
   // client-node cannot renew these, and its message does not help.
-  const isOpenId = config.getCurrentUser()?.authProvider?.name === 'oidc'
+  const isOpenId = user?.authProvider?.name === 'oidc'
   const [, command] = /^spawn (.+) ENOENT$/.exec(cause) ?? []
   if (command !== undefined)
     return new NoCredentials(
@@ -172,7 +175,7 @@ function noCredentials(error: unknown, config: KubeConfig, origin: string): NoCr
   return new NoCredentials(
     isOpenId
       ? `the OpenID Connect token of the kubeconfig ${origin} has expired and cannot be renewed (${cause}); sign in again, or use an exec plug-in such as kubelogin`
-      : cause,
+      : (pluginFailure(user, origin, cause) ?? cause),
   )
 }
 
