@@ -78,6 +78,8 @@ export function existingFiles(files: readonly string[]): readonly string[] {
 function loadFiles(config: KubeConfig, files: readonly string[]): void {
   for (const [i, file] of files.entries()) {
     try {
+      // Nothing but comments: client-node refuses it, kubectl does not.
+      if (parse(readFileSync(file, 'utf8')) === null) continue
       if (i === 0) config.loadFromFile(file)
       else {
         const more = new KubeConfig()
@@ -115,8 +117,10 @@ function userExtras(
   name: string | undefined,
 ): { tokenFile?: string; groups: string[] } {
   for (const file of files) {
-    const content = parse(readFileSync(file, 'utf8')) as { users?: { name: string; user?: UserExtras }[] }
-    const user = content.users?.find((it) => it.name === name)?.user
+    const content = parse(readFileSync(file, 'utf8')) as {
+      users?: { name: string; user?: UserExtras }[]
+    } | null
+    const user = content?.users?.find((it) => it.name === name)?.user
     if (!user) continue
     const tokenFile = user.tokenFile && resolve(dirname(file), user.tokenFile)
     return { groups: user['as-groups'] ?? [], ...(tokenFile && { tokenFile }) }
