@@ -145,3 +145,24 @@ test('case 37: a 403 in mid-life is told in the status, tried again, and loses n
   await it.arrived(1)
   await waitFor(() => it.statuses()[0]?.ready, { what: 'the watch to be ready again' })
 })
+
+test('a kind that discovery names and the API server answers 404 to is asked for ever more slowly, and shown as failing', async () => {
+  await using it = await startWatchBed({
+    timing: { backoffFirstMs: 100, backoffMaxMs: 10_000 },
+    random: () => 0.5,
+    prepare(api) {
+      api.intercept = ({ path }, response) => {
+        if (!path.endsWith('/configmaps')) return false
+        response.writeHead(404).end(JSON.stringify(failure(404, 'NotFound')))
+        return true
+      }
+    },
+  })
+  const tries = () => it.api.requests.filter(({ path }) => path.endsWith('/configmaps'))
+  await waitFor(() => tries().length >= 5, { what: 'five tries' })
+  expectAtLeast(pauses(tries()), [50, 150, 250, 450])
+  await waitFor(() => it.statuses()[0]?.phase === 'failing', { what: 'the failure in the status' })
+  expect(it.statuses()).toMatchObject([{ ready: false, lastError: expect.stringContaining('404') }])
+  it.api.intercept = undefined
+  await it.watching('10')
+})

@@ -9,6 +9,7 @@ import type { PlannedSource } from '../plan/plan.ts'
 import { hasPosition, WatchProgress } from './progress.ts'
 import { type ReflectorEnd, type ReflectorParts, runReflector } from './reflector.ts'
 import { initialStatus } from './reflector-status.ts'
+import { backoffMs } from './timing.ts'
 import { verifyIndex } from './verification.ts'
 
 export interface PoolParts extends Omit<ReflectorParts, 'isGone' | 'report' | 'guard' | 'progress'> {
@@ -38,6 +39,8 @@ const RELEASE_LIMIT_MS = 1_000
 export function createReflectorPool(parts: PoolParts) {
   const { client, store, clock, log, metrics, timing, random } = parts
   const running = new Map<string, Running>()
+  /** How often in a row a source found its kind not served. */
+  const notServed = new Map<string, number>()
 
   async function start(planned: PlannedSource, stopped: AbortSignal): Promise<void> {
     const { spelling } = planned
@@ -50,6 +53,7 @@ export function createReflectorPool(parts: PoolParts) {
     const signal = AbortSignal.any([stopped, own.signal])
     const onWatching = () => {
       if (!status.verified) compared(source, 0, 0)
+      notServed.delete(source.key)
       log.info({ watch: source.title, position: status.resourceVersion }, 'watching')
       parts.onReady(source)
       if (wasAbsent) void store.absentKinds.remove(spelling, stopped).catch(() => {})
@@ -60,9 +64,8 @@ export function createReflectorPool(parts: PoolParts) {
     const it: Running = { source, status, progress, stop: own, reopen, done: Promise.resolve() }
     running.set(source.key, it)
     it.done = follow(it, report, signal)
-      .then((end) => {
-        if (end === 'missing')
-          log.warn({ watch: source.title }, 'the kind is not served any more; waiting for it')
+      .then(async (end) => {
+        if (end === 'missing') await untilServed(source, signal)
         if (end === 'other-cluster')
           log.warn({ watch: source.title }, 'another cluster answers at this address; starting over there')
       })
@@ -75,6 +78,16 @@ export function createReflectorPool(parts: PoolParts) {
         running.delete(source.key)
         if (!signal.aborted) parts.onEnd()
       })
+  }
+
+  /** Discovery may name what the API server answers 404 to: then it is asked ever more slowly. */
+  async function untilServed({ key, title }: PlannedSource, signal: AbortSignal): Promise<void> {
+    const times = (notServed.get(key) ?? 0) + 1
+    notServed.set(key, times)
+    const message = 'the kind is not served any more; waiting for it'
+    if (times === 1) return log.warn({ watch: title }, message)
+    log.debug({ watch: title }, message)
+    await pause(backoffMs(times, timing, random), undefined, { signal }).catch(() => {})
   }
 
   /** Exposes the last comparison of a source; 0 before the first one. */
