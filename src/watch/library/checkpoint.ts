@@ -1,5 +1,6 @@
 import type { Source } from '../../model/change.ts'
 import { TimeSlice } from '../../text/yielding.ts'
+import { checkpointError } from './faults.ts'
 import { newState, type SourceState } from './source-state.ts'
 import { type CheckpointStore, WatchError } from './types.ts'
 
@@ -29,6 +30,17 @@ export async function encodeCheckpoint(states: readonly SourceState[]): Promise<
   }
   lines.push(JSON.stringify({ sources: states.length, objects }))
   return lines.join('\n')
+}
+
+/** Returns what was saved last; nothing the first time, and without a store. Throws WatchError. */
+export async function loadCheckpoint(store: CheckpointStore | undefined): Promise<SourceState[]> {
+  let text: string | undefined
+  try {
+    text = await store?.load()
+  } catch (error) {
+    throw checkpointError('loaded', error)
+  }
+  return text === undefined ? [] : decodeCheckpoint(text)
 }
 
 /** Returns what a checkpoint has; throws WatchError if it is none, or not complete. */

@@ -12,9 +12,10 @@ import type { Step } from '../reflector/retry-policy.ts'
 import { DEFAULT_TIMING, type Timing } from '../reflector/timing.ts'
 import type { WatchEntry } from '../schema.ts'
 import { Additions, matcherOf, overlapsOf } from './additions.ts'
-import { CheckpointSaver, decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts'
+import { CheckpointSaver, encodeCheckpoint, loadCheckpoint } from './checkpoint.ts'
 import { checkpointError, Faults, unknownKind, warningOf, warnProcess } from './faults.ts'
 import { Handoff } from './handoff.ts'
+import { closeUnbegun } from './iteration.ts'
 import { entryOf, requireOptions } from './options.ts'
 import { changeOf, type Handed, SourceStates } from './source-state.ts'
 import { type Change, type Changes, type Kind, type Warning, WatchError, type WatchOptions } from './types.ts'
@@ -78,7 +79,7 @@ class RunningWatch<T> implements Changes<T> {
     this.#timing = timing
     this.synced = this.#sync.promise
     this.synced.catch(() => {})
-    this.#iteration = this.#iterate()
+    this.#iteration = closeUnbegun(this.#iterate(), () => this.close())
     this.#started = this.#start().catch((error) => this.#fail(error))
     const { signal } = options
     const onAbort = () => void this.#stop()
@@ -162,10 +163,7 @@ class RunningWatch<T> implements Changes<T> {
 
   async #start(): Promise<void> {
     const { checkpoint: store, keepOld = false } = this.#options
-    const text = await store?.load().catch((error: unknown) => {
-      throw checkpointError('loaded', error)
-    })
-    const restored = text === undefined ? [] : decodeCheckpoint(text)
+    const restored = await loadCheckpoint(store)
     if (this.#stopping.signal.aborted) return
     const states = new SourceStates(
       {

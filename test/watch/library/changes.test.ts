@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
+import type { Changes } from '../../../src/watch/library/types.ts'
 import { configMap, failure } from '../../servers/scripted-api.ts'
 import { startTcpProxy } from '../../servers/tcp-proxy.ts'
 import { waitFor } from '../../wait-for.ts'
@@ -172,6 +174,25 @@ test('close ends an iteration that waits, also before it began', async () => {
   await done
   await it.open({ signal: AbortSignal.abort() }).close()
   for await (const change of it.open({ signal: AbortSignal.abort() })) throw new Error(label(change))
+})
+
+test.each([
+  ['ended', (changes: Changes) => changes[Symbol.asyncIterator]().return?.()],
+  ['ended with an error', (changes: Changes) => changes[Symbol.asyncIterator]().throw?.(new Error('x'))],
+  ['destroyed as a stream', (changes: Changes) => Readable.from(changes).destroy()],
+])('an iteration that is %s before it began closes its connections', async (_, end) => {
+  await using it = await startLibraryBed()
+  const changes = it.open()
+  await it.watching('10')
+  await Promise.resolve(end(changes)).catch(() => {})
+  await waitFor(
+    () =>
+      changes.remove('Node').then(
+        () => false,
+        ({ code }) => code === 'closed',
+      ),
+    { timeoutMs: 5_000, what: 'the end' },
+  )
 })
 
 test('an error of the program in the loop ends the iteration, and is the one that it gets', async () => {

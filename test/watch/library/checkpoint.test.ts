@@ -130,6 +130,21 @@ test.each([
   })
 })
 
+test('a checkpoint whose load() throws, immediately or later, ends the iteration with its reason', async () => {
+  await using it = await startLibraryBed()
+  const load = () => {
+    throw new Error('no disk')
+  }
+  for (const store of [
+    { load, save: async () => {} },
+    { load: async () => load(), save: async () => {} },
+  ])
+    await expect(collect(it.open({ checkpoint: store })).done).rejects.toMatchObject({
+      code: 'checkpoint',
+      message: 'the checkpoint cannot be loaded: no disk',
+    })
+})
+
 test('a checkpoint that cannot be saved is tried again with a warning; at the end it is an error', async () => {
   await using it = await startLibraryBed({ objects: [configMap('a', 5)] })
   const path = join(it.dir, 'missing-folder', 'position.json')
