@@ -44,7 +44,7 @@ export async function loadCheckpoint(store: CheckpointStore | undefined): Promis
 }
 
 /** Returns what a checkpoint has; throws WatchError if it is none, or not complete. */
-export function decodeCheckpoint(text: string): SourceState[] {
+function decodeCheckpoint(text: string): SourceState[] {
   const states: SourceState[] = []
   let objects = 0
   try {

@@ -1,9 +1,15 @@
-import { stripVTControlCharacters } from 'node:util'
 import { printable } from '../../text/printable.ts'
 import { redactSecrets } from '../../text/redact.ts'
 
 /** Lines are cut here: a pattern takes linear time, but a line of megabytes is of no use. */
 const MAX_LINE = 2_048
+
+/**
+ * Escape sequences of terminals (ECMA-48): with parameters, as texts up to their end, and of a few characters. What begins one ends
+ * the search for another one's end, so it takes linear time; util.stripVTControlCharacters takes minutes for beginnings alone.
+ */
+const ESCAPES =
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[PX\]^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0080-\u009f\n]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-~]/g
 
 /**
  * Returns the end of a log as messages may show it: valid Unicode, no escape sequences, no control characters but line breaks,
@@ -13,7 +19,7 @@ export function cleanLog(
   bytes: Buffer,
   { lines: most, maxBytes }: { lines: number; maxBytes: number },
 ): string {
-  const text = stripVTControlCharacters(bytes.toString('utf8').toWellFormed())
+  const text = bytes.toString('utf8').toWellFormed().replace(ESCAPES, '')
   const lines = text
     .split(/\r\n|[\n\r\u0085\u2028\u2029]/)
     .map((line) => printable(line.replaceAll('\t', '  ')).trimEnd())

@@ -27,6 +27,34 @@ test('nothing in it moves a cursor, changes a direction or is no Unicode', () =>
 })
 
 test.each([
+  ['colours', '\u001b[1;31mred\u001b[0m', 'red'],
+  ['an 8-bit sequence', '\u009b31mred', 'red'],
+  ['a title', '\u001b]0;a title\u0007red\u001b]2;x\u001b\\', 'red'],
+  ['a link', '\u001b]8;;https://x/y\u001b\\red\u001b]8;;\u001b\\', 'red'],
+  ['two characters', '\u001bcred\u001b(B', 'red'],
+  ['a sequence without end', 'red \u001b]0;no end', 'red 0;no end'],
+  ['a sequence that a line ends', '\u001b[31\nred', '31\nred'],
+])('escape sequences are left out: %s', (_, text, expected) => {
+  expect(clean(text)).toBe(expected)
+})
+
+test('a log of nothing but beginnings of escape sequences takes no time', () => {
+  const startedMs = performance.now()
+  for (const part of [
+    '\u001b]',
+    '\u001b]a;',
+    '\u001b[',
+    '\u001b[1;',
+    '\u009b',
+    '\u009d',
+    '\u0090a',
+    '\u001b ',
+  ])
+    clean(part.repeat(Math.ceil(262_144 / Buffer.byteLength(part))))
+  expect(performance.now() - startedMs).toBeLessThan(5_000)
+}, 200_000)
+
+test.each([
   'password=hunter2',
   'DB_PASSWORD: "hunter2 and more"',
   '{"apiKey":"hunter2"}',
