@@ -104,7 +104,7 @@ export function startStatusReporting(parts: StatusReportingParts): StatusReporti
   return {
     health,
     vitals: () => ({
-      nowMs: clock.now(),
+      nowMs: performance.now(),
       config: reloads.status(),
       watches: watches(),
       metadata: metadata(),

@@ -17,7 +17,7 @@ export interface WatchStatus {
   resourceVersion: string
   /** When the API server last said something (a frame, a bookmark, an answer). */
   lastContactMs: number
-  /** The watch counts as stuck if it receives nothing until this time. */
+  /** The watch counts as stuck if it receives nothing until this time, by `performance.now()` of its process. */
   aliveUntilMs: number
   /** Set while its position is behind the API server's, or cannot be compared: for how long, and what the watch waits for. */
   behind?: { ms: number; waitsFor: 'api-server' | 'redis' }

@@ -4,6 +4,7 @@ import type { Checkpoint } from '../../src/model/change.ts'
 import type { WatchStatus } from '../../src/model/status.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import { liveness } from '../../src/observe/server/health.ts'
 import type { SourceLeases } from '../../src/watch/leases/source-leases.ts'
 import type { PlannedSource } from '../../src/watch/plan/plan.ts'
 import { createReflectorPool, type PoolParts } from '../../src/watch/reflector/reflector-pool.ts'
@@ -131,4 +132,17 @@ test.each<[string, (report: (news: Partial<WatchStatus>) => void, lose: () => vo
   leave(report, () => lost.abort())
   await waitFor(async () => (await series()) === 0, { what: 'the series to go' })
   expect(it.statuses()[0]?.verified).toBeUndefined()
+})
+
+test('how long a watch may be silent does not depend on the wall clock', async () => {
+  await using it = await startWatchBed({ idle: true })
+  it.start(undefined, { wallMs: 365 * 86_400_000 })
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  const isLive = (inMs: number) => {
+    const vitals = { sinks: [], redisTrouble: undefined, redisFull: false, stopping: false }
+    const checks = liveness({ ...vitals, watches: it.statuses(), nowMs: performance.now() + inMs })
+    return checks.every(({ ok }) => ok)
+  }
+  expect(isLive(0)).toBe(true)
+  expect(isLive(3_600_000)).toBe(false)
 })

@@ -17,6 +17,7 @@ export interface Check {
 }
 
 export interface Vitals {
+  /** Of `performance.now()`: the wall clock may be set. */
   nowMs: number
   config?: ConfigStatus
   watches: readonly WatchStatus[]

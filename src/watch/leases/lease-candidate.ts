@@ -113,7 +113,7 @@ export class LeaseCandidate {
 
   /** What others do, as the last look at the leases showed. */
   reportWaiting(holder: string, trouble: { message: string; refused: boolean } | undefined): void {
-    const aliveUntilMs = this.#parts.clock.now() + ALIVE_MS
+    const aliveUntilMs = performance.now() + ALIVE_MS
     if (this.isHeld) return
     const why = trouble ?? (this.#refusal && { message: this.#refusal.message, refused: true })
     if (why?.refused)

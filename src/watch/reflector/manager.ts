@@ -39,7 +39,7 @@ export interface WatchManager {
 
 /** Runs any number of sources side by side. One that fails never takes others with it. */
 export function createWatchManager(parts: ManagerParts): WatchManager {
-  const { client, store, clock, log, metrics, timing, random, plan: planOf = planSources } = parts
+  const { client, store, log, metrics, timing, random, plan: planOf = planSources } = parts
   const stop = new AbortController()
   const reported = new Set<string>()
   const awaited = new Set<string>()
@@ -201,7 +201,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       return applied.promise
     },
     reopen: runs.reopen,
-    statuses: () => [...runs.statuses(), ...unresolved(plan, entries, resolved, lastError, clock.now())],
+    statuses: () => [...runs.statuses(), ...unresolved(plan, entries, resolved, lastError)],
     async close() {
       const left = parts.leases?.leave()
       stop.abort()

@@ -49,7 +49,7 @@ export function createReflectorPool(parts: PoolParts) {
     const custom = !planned.metadataOnly && (await crdStateOf(client, planned, stopped)) === 'there'
     const source = { ...planned, custom, ...(wasAbsent && { initial: 'emit' as const }) }
     const own = new AbortController()
-    const status = initialStatus(source, clock.now())
+    const status = initialStatus(source)
     const signal = AbortSignal.any([stopped, own.signal])
     const onWatching = () => {
       if (!status.verified) compared(source, 0, 0)

@@ -81,13 +81,13 @@ export class ReflectorStatus {
 
   /** It may stay silent for so long without being stuck. */
   allow(forMs: number): void {
-    this.#parts.report({ aliveUntilMs: this.#parts.clock.now() + forMs })
+    this.#parts.report({ aliveUntilMs: performance.now() + forMs })
   }
 
   /** The API server said something, and may be silent for so long again. */
   contact(silentForMs: number): void {
-    const now = this.#parts.clock.now()
-    this.#parts.report({ lastContactMs: now, aliveUntilMs: now + silentForMs })
+    const lastContactMs = this.#parts.clock.now()
+    this.#parts.report({ lastContactMs, aliveUntilMs: performance.now() + silentForMs })
   }
 
   listing(cause: RelistCause | undefined): void {
@@ -204,8 +204,8 @@ function adviceFor(error: unknown): { advice?: string } {
 const BEGINNING_MS = 600_000
 
 /** Of a source that has just been started. */
-export function initialStatus({ key, title }: PlannedSource, nowMs: number): WatchStatus {
-  return { ...statusOf(title, 'listing', false, nowMs), key }
+export function initialStatus({ key, title }: PlannedSource): WatchStatus {
+  return { ...statusOf(title, 'listing', false), key }
 }
 
 /** Entries that have no source: they have just come, their kind is not there yet, or they contradict another. */
@@ -214,10 +214,9 @@ export function unresolved(
   entries: readonly WatchEntry[],
   resolved: readonly WatchEntry[],
   lastError: string | undefined,
-  nowMs: number,
 ): WatchStatus[] {
   const status = (kind: string, phase: WatchStatus['phase'], ready: boolean, error?: string) => ({
-    ...statusOf(kind, phase, ready, nowMs),
+    ...statusOf(kind, phase, ready),
     ...(error !== undefined && { lastError: error }),
   })
   const fresh = entries.filter((entry) => !resolved.some((it) => isDeepStrictEqual(it, entry)))
@@ -235,14 +234,14 @@ export function unresolved(
 }
 
 /** Until it has a source, the title is its key, too. */
-function statusOf(title: string, phase: WatchStatus['phase'], ready: boolean, nowMs: number): WatchStatus {
+function statusOf(title: string, phase: WatchStatus['phase'], ready: boolean): WatchStatus {
   return {
     key: title,
     title,
     phase,
     resourceVersion: '',
     lastContactMs: 0,
-    aliveUntilMs: nowMs + BEGINNING_MS,
+    aliveUntilMs: performance.now() + BEGINNING_MS,
     ready,
   }
 }
