@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
+import { type ClusterClient, ClusterError } from '../../src/watch/client/cluster-client.ts'
 import { discover } from '../../src/watch/client/discovery.ts'
 
 const { signal } = new AbortController()
@@ -45,4 +45,17 @@ test('the same from a server without aggregated discovery', async () => {
     [`/apis/${group}/v1`]: { resources: [bare] },
   })
   expect(await discover(client, signal)).toMatchObject({ resources: [{ kind: 'Pod' }], silentGroups: [] })
+})
+
+test.each([
+  ['a page', '<!DOCTYPE html><html>sign in</html>'],
+  ['null', 'null'],
+  ['nothing', ''],
+])('an address that answers with %s is named as no API server', async (_, text) => {
+  const get = async () => ({ status: 200, headers: {}, body: Buffer.from(text) })
+  const client = { url: 'https://cluster', get } as unknown as ClusterClient
+  const error = (await discover(client, signal).catch((it: unknown) => it)) as Error
+  expect(error).toBeInstanceOf(ClusterError)
+  expect(error.message).toMatch(/\/apis? .*no JSON/)
+  expect(error.message).not.toContain('Unexpected')
 })

@@ -109,12 +109,21 @@ async function getJson(
   signal: AbortSignal,
 ): Promise<unknown> {
   const { status, body } = await client.get(path, accept === undefined ? {} : { accept }, signal)
-  if (status === 200) return JSON.parse(body.toString())
+  if (status === 200) return objectIn(body, path)
   const { message } = statusOf(parseObject(body), status)
   const advice = status === 401 ? `; ${UNAUTHORIZED_ADVICE}` : ''
   throw new ClusterError(
     `the API server answered ${status} to ${path}${message && `: ${message}`}${advice}`,
     status,
+  )
+}
+
+/** What an API server answered with 200. Throws ClusterError: a sign-in page, or another server, answers with something else. */
+export function objectIn(body: Buffer, path: string): Record<string, unknown> {
+  const object = parseObject(body)
+  if (object) return object
+  throw new ClusterError(
+    `the answer to ${path} is no JSON of an API server: check the address of the cluster`,
   )
 }
 

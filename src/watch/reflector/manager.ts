@@ -8,7 +8,7 @@ import type { Logger } from '../../observe/log.ts'
 import { faultOf } from '../client/api-fault.ts'
 import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
-import { type Catalogue, discover } from '../client/discovery.ts'
+import { type Catalogue, discover, objectIn } from '../client/discovery.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
 import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
@@ -230,7 +230,7 @@ async function identify(
   log: Logger,
   signal: AbortSignal,
 ): Promise<string> {
-  const answer = await client.get('/api/v1/namespaces/kube-system', {}, signal)
+  const answer = await client.get(KUBE_SYSTEM, {}, signal)
   const { status, body } = answer
   if (status !== 200 && status !== 403 && status !== 404) throw faultOf(answer)
   const address = createHash('sha256').update(client.url).digest('hex').slice(0, 32)
@@ -255,8 +255,10 @@ export function decideIdentity(
   return { id: uid, uid }
 }
 
+const KUBE_SYSTEM = '/api/v1/namespaces/kube-system'
+
 function uidOf(body: Buffer): string {
-  const { metadata } = JSON.parse(body.toString()) as { metadata?: { uid?: string } }
+  const { metadata } = objectIn(body, KUBE_SYSTEM) as { metadata?: { uid?: string } }
   if (!metadata?.uid) throw new ClusterError('namespace kube-system has no uid')
   return metadata.uid
 }
