@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import { BrokenStream } from '../../src/watch/client/api-fault.ts'
 import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
 import { watchStream } from '../../src/watch/reflector/watch-stream.ts'
 
@@ -51,4 +52,27 @@ test('a change without a position ends the stream: it cannot be stored, and thos
   const batches = watchStream(request, new AbortController().signal)
   body.write(FRAME.replace('"resourceVersion":"7"', '"resourceVersion":""'))
   await expect(batches.next()).rejects.toThrow('cannot be read')
+})
+
+test('where changes wait for their reader beyond the time of a watch, the server is not blamed', async () => {
+  const body = new PassThrough()
+  const client = {
+    async stream(_path: string, _options: object, signal: AbortSignal) {
+      signal.addEventListener('abort', () => body.destroy(signal.reason))
+      return { status: 200, headers: {}, body }
+    },
+  } as unknown as ClusterClient
+  const resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true }
+  const parts = { client, source: { resource } as never, query: {}, timeoutSeconds: 2, graceMs: 0 }
+  const request = { ...parts, clock: Date, onContact() {}, maxWaitingBytes: FRAME.length }
+  const batches = watchStream(request, new AbortController().signal)
+  body.write(FRAME)
+  expect((await batches.next()).value).toMatchObject({ resourceVersion: '7' })
+  const closed = new Promise((resolve) => body.once('close', resolve))
+  for (let i = 0; i < 3; i++) body.write(FRAME)
+  await closed
+  expect((await batches.next()).value).toMatchObject({ resourceVersion: '7' })
+  const error = (await batches.next().catch((it: unknown) => it)) as Error
+  expect(error).toBeInstanceOf(BrokenStream)
+  expect(error.message).not.toMatch(/server|silent/)
 })

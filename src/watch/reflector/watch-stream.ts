@@ -43,6 +43,7 @@ export interface WatchRequest {
 }
 
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
+const HELD_UP = 'changes waited to be processed for longer than the watch lasts'
 /** What a frame has besides its object, at most. */
 const ENVELOPE_BYTES = 64
 
@@ -62,13 +63,18 @@ export async function* watchStream(request: WatchRequest, signal: AbortSignal): 
   const either = AbortSignal.any([signal, deadline])
   const accept = request.accept === undefined ? {} : { accept: request.accept }
   const { status, headers, body } = await client.stream(collectionPath(source, query), accept, either)
+  let isHeldUp = false
+  const onDeadline = () => {
+    isHeldUp = body.isPaused()
+  }
+  deadline.addEventListener('abort', onDeadline, { once: true })
   try {
     if (status !== 200) throw await faultOfStream({ status, headers, body })
     request.onContact()
     yield* readBatches(body, request)
   } catch (error) {
     if (deadline.aborted && !signal.aborted)
-      throw new BrokenStream('the server fell silent', { cause: error })
+      throw new BrokenStream(isHeldUp ? HELD_UP : 'the server fell silent', { cause: error })
     throw error
   } finally {
     body.destroy()
