@@ -146,3 +146,17 @@ test('how long a watch may be silent does not depend on the wall clock', async (
   expect(isLive(0)).toBe(true)
   expect(isLive(3_600_000)).toBe(false)
 })
+
+test('how often the index is compared can be changed while the watch goes on', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5)] })
+  await it.watching('10')
+  const series = async () => (await it.metric('watch_verified_timestamp_seconds')).length
+  expect(await series()).toBe(0)
+  it.apply([{ kind: 'ConfigMap', verify: 50 }])
+  await waitFor(() => it.statuses()[0]?.verified?.differences === 0, { what: 'a comparison' })
+  expect(await series()).toBe(1)
+  it.apply([{ kind: 'ConfigMap' }])
+  await waitFor(async () => (await series()) === 0, { what: 'the series to go' })
+  expect(it.statuses()[0]?.verified).toBeUndefined()
+  expect(it.api.watches()).toHaveLength(1)
+})

@@ -121,6 +121,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
     await removed.markAbsent(plan, current, signal)
     await retire(catalogue)
+    for (const source of plan.sources) runs.reschedule(source)
     const faults: unknown[] = []
     for (const source of await removed.begin(plan, current, signal)) {
       // One that cannot be started yet keeps no other from it.

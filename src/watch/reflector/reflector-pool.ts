@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { IndexReader } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
@@ -29,6 +30,8 @@ interface Running {
   stop: AbortController
   /** Ends the current work, to start over from the stored position. */
   reopen: AbortController
+  /** Ends the comparisons of its index, to begin again as often as its entry asks. */
+  rescheduled: AbortController
   done: Promise<void>
 }
 
@@ -52,7 +55,7 @@ export function createReflectorPool(parts: PoolParts) {
     const status = initialStatus(source)
     const signal = AbortSignal.any([stopped, own.signal])
     const onWatching = () => {
-      if (!status.verified) compared(source, 0, 0)
+      if (!status.verified) compared(it.source, 0, 0)
       notServed.delete(source.key)
       log.info({ watch: source.title, position: status.resourceVersion }, 'watching')
       parts.onReady(source)
@@ -61,7 +64,8 @@ export function createReflectorPool(parts: PoolParts) {
     const report = reporter(source, status, onWatching)
     const progress = new WatchProgress(timing, random)
     const reopen = new AbortController()
-    const it: Running = { source, status, progress, stop: own, reopen, done: Promise.resolve() }
+    const rescheduled = new AbortController()
+    const it: Running = { source, status, progress, stop: own, reopen, rescheduled, done: Promise.resolve() }
     running.set(source.key, it)
     it.done = follow(it, report, signal)
       .then(async (end) => {
@@ -99,18 +103,21 @@ export function createReflectorPool(parts: PoolParts) {
 
   /** Another process may work on the source by now, and has results of its own. */
   function forgetComparison(source: PlannedSource, status: WatchStatus): void {
-    if (source.verifyMs === undefined) return
     const { title: watch } = source
     delete status.verified
     metrics.watchDifferences.remove({ watch })
     metrics.watchVerified.remove({ watch })
   }
 
-  /** Compares the index of a source with the cluster from time to time, while its watch goes on, until the signal. */
-  async function keepVerifying({ source, status }: Running, signal: AbortSignal): Promise<void> {
+  /** Compares the index of a source with the cluster as often as its entry asks, while its watch goes on, until the signal. */
+  async function keepVerifying(it: Running, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) await verifyUntil(it, AbortSignal.any([signal, it.rescheduled.signal]))
+  }
+
+  async function verifyUntil({ source, status }: Running, signal: AbortSignal): Promise<void> {
     const { verifyMs } = source
     const index = parts.indexOf?.(source.key)
-    if (verifyMs === undefined || !index) return
+    if (verifyMs === undefined || !index) return void (await once(signal, 'abort'))
     const { title: watch } = source
     const position = async () => {
       if (status.phase !== 'watching' || !status.ready) return undefined
@@ -230,6 +237,18 @@ export function createReflectorPool(parts: PoolParts) {
     start,
     has: (key: string) => running.has(key),
     entries: () => running.entries(),
+    /** Applies how often the index of a source that runs is compared with the cluster. */
+    reschedule({ key, verifyMs }: PlannedSource): void {
+      const it = running.get(key)
+      if (!it || it.source.verifyMs === verifyMs) return
+      forgetComparison(it.source, it.status)
+      const { verifyMs: _, ...source } = it.source
+      it.source = { ...source, ...(verifyMs !== undefined && { verifyMs }) }
+      if (it.status.ready && it.status.phase !== 'standby') compared(it.source, 0, 0)
+      const { rescheduled } = it
+      it.rescheduled = new AbortController()
+      rescheduled.abort()
+    },
     /** Makes sources of such resources open their stored state again. */
     reopen(which: (resource: Resource) => boolean): void {
       for (const { source, reopen } of running.values()) if (which(source.resource)) reopen.abort()
