@@ -170,11 +170,12 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
 
   /** Stops what is not asked for any more. What discovery misses for a moment goes on. */
   async function retire(catalogue: Catalogue): Promise<void> {
-    const wanted = new Set(plan.sources.map(({ key }) => key))
+    const wanted = new Map(plan.sources.map((source) => [source.key, source]))
     const spellings = new Set(entries.map(({ kind }) => kind))
     for (const [key, it] of runs.entries()) {
       const missing = spellings.has(it.source.spelling) && !knows(catalogue, it.source)
-      if (wanted.has(key) || missing) continue
+      const planned = wanted.get(key)
+      if (planned ? !namesOtherVersion(planned, it.source) : missing) continue
       it.stop.abort()
       await it.done
       const { title } = it.source
@@ -212,6 +213,11 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       await left
     },
   }
+}
+
+/** The entry was edited: the key of a source has no version, because all versions have the same objects. */
+function namesOtherVersion(planned: PlannedSource, running: PlannedSource): boolean {
+  return planned.spelling !== running.spelling && planned.resource.version !== running.resource.version
 }
 
 function knows(catalogue: Catalogue, { resource }: PlannedSource): boolean {

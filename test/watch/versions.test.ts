@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
+
+/** Serves a custom resource in two versions, the first of which is preferred. */
+function serveVersions(api: ScriptedApi): void {
+  const resource = {
+    resource: 'widgets',
+    responseKind: { kind: 'Widget' },
+    scope: 'Namespaced',
+    verbs: ['get', 'list', 'watch'],
+  }
+  const versions = ['v1', 'v2'].map((version) => ({ version, resources: [resource] }))
+  const group = { metadata: { name: 'example.com' }, versions }
+  api.intercept = ({ path, isWatch, query }, response) => {
+    const json = (status: number, body: object) => void response.writeHead(status).end(JSON.stringify(body))
+    if (path === '/apis') json(200, { kind: 'APIGroupDiscoveryList', items: [group] })
+    else if (!path.endsWith('/widgets')) return false
+    else if (query.has('sendInitialEvents'))
+      json(422, failure(422, 'Invalid', {}, 'sendInitialEvents is forbidden'))
+    else if (isWatch) response.writeHead(200).flushHeaders()
+    else json(200, { metadata: { resourceVersion: '10' }, items: [configMap('a', 5)] })
+    return true
+  }
+}
+
+test('another version of a kind that a reload names is watched, from the position of the one before', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'example.com/v1/Widget' }],
+    prepare: serveVersions,
+  })
+  const last = () => it.api.watches().at(-1)
+  await waitFor(() => last()?.path === '/apis/example.com/v1/widgets', { what: 'the watch of v1' })
+  it.apply([{ kind: 'example.com/v2/Widget' }])
+  await waitFor(() => last()?.path === '/apis/example.com/v2/widgets', { what: 'the watch of v2' })
+  expect(last()?.query.get('resourceVersion')).toBe('10')
+  expect(await it.enqueued()).toEqual([])
+})
