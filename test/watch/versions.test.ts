@@ -3,8 +3,8 @@ import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
-/** Serves a custom resource in two versions, the first of which is preferred. */
-function serveVersions(api: ScriptedApi): void {
+/** Serves a custom resource in two versions, the first of which is preferred; later in another group, too. */
+function serveVersions(api: ScriptedApi): { add(group: string): void } {
   const resource = {
     resource: 'widgets',
     responseKind: { kind: 'Widget' },
@@ -12,10 +12,10 @@ function serveVersions(api: ScriptedApi): void {
     verbs: ['get', 'list', 'watch'],
   }
   const versions = ['v1', 'v2'].map((version) => ({ version, resources: [resource] }))
-  const group = { metadata: { name: 'example.com' }, versions }
+  const items = [{ metadata: { name: 'example.com' }, versions }]
   api.intercept = ({ path, isWatch, query }, response) => {
     const json = (status: number, body: object) => void response.writeHead(status).end(JSON.stringify(body))
-    if (path === '/apis') json(200, { kind: 'APIGroupDiscoveryList', items: [group] })
+    if (path === '/apis') json(200, { kind: 'APIGroupDiscoveryList', items })
     else if (!path.endsWith('/widgets')) return false
     else if (query.has('sendInitialEvents'))
       json(422, failure(422, 'Invalid', {}, 'sendInitialEvents is forbidden'))
@@ -23,12 +23,13 @@ function serveVersions(api: ScriptedApi): void {
     else json(200, { metadata: { resourceVersion: '10' }, items: [configMap('a', 5)] })
     return true
   }
+  return { add: (name) => void items.push({ metadata: { name }, versions }) }
 }
 
 test('another version of a kind that a reload names is watched, from the position of the one before', async () => {
   await using it = await startWatchBed({
     entries: [{ kind: 'example.com/v1/Widget' }],
-    prepare: serveVersions,
+    prepare: (api) => void serveVersions(api),
   })
   const last = () => it.api.watches().at(-1)
   await waitFor(() => last()?.path === '/apis/example.com/v1/widgets', { what: 'the watch of v1' })
@@ -36,4 +37,24 @@ test('another version of a kind that a reload names is watched, from the positio
   await waitFor(() => last()?.path === '/apis/example.com/v2/widgets', { what: 'the watch of v2' })
   expect(last()?.query.get('resourceVersion')).toBe('10')
   expect(await it.enqueued()).toEqual([])
+})
+
+test('a watch goes on when its kind comes in another group, too, and the status asks which is meant', async () => {
+  let served: { add(group: string): void } | undefined
+  const entries = [{ kind: 'Widget' }]
+  await using it = await startWatchBed({
+    idle: true,
+    prepare(api) {
+      served = serveVersions(api)
+    },
+  })
+  const manager = it.start(entries)
+  const last = () => it.api.watches().at(-1)
+  await waitFor(() => last()?.path === '/apis/example.com/v1/widgets', { what: 'the watch' })
+  served?.add('other.example.com')
+  manager.apply(entries)
+  await manager.applied
+  const phases = () => it.statuses().map(({ phase }) => phase)
+  expect(phases().toSorted()).toEqual(['failing', 'watching'])
+  expect(it.statuses().find(({ phase }) => phase === 'failing')?.lastError).toContain('ambiguous')
 })

@@ -8,7 +8,7 @@ import type { Logger } from '../../observe/log.ts'
 import { faultOf } from '../client/api-fault.ts'
 import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
-import { type Catalogue, discover, objectIn } from '../client/discovery.ts'
+import { type Catalogue, discover, objectIn, resolveKind } from '../client/discovery.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
 import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
@@ -168,12 +168,13 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
   }
 
-  /** Stops what is not asked for any more. What discovery misses for a moment goes on. */
+  /** Stops what is not asked for any more. What discovery misses for a moment goes on, and what another group has by now, too. */
   async function retire(catalogue: Catalogue): Promise<void> {
     const wanted = new Map(plan.sources.map((source) => [source.key, source]))
     const spellings = new Set(entries.map(({ kind }) => kind))
     for (const [key, it] of runs.entries()) {
-      const missing = spellings.has(it.source.spelling) && !knows(catalogue, it.source)
+      const isAsked = spellings.has(it.source.spelling)
+      const missing = isAsked && (!knows(catalogue, it.source) || isAmbiguous(catalogue, it.source))
       const planned = wanted.get(key)
       if (planned ? !namesOtherVersion(planned, it.source) : missing) continue
       it.stop.abort()
@@ -213,6 +214,10 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       await left
     },
   }
+}
+
+function isAmbiguous(catalogue: Catalogue, { spelling }: PlannedSource): boolean {
+  return resolveKind(spelling, catalogue).kind === 'ambiguous'
 }
 
 /** The entry was edited: the key of a source has no version, because all versions have the same objects. */
