@@ -178,14 +178,14 @@ test('an exec plug-in that does not end holds up no request beyond its limit, an
   process.kill(Number(readFileSync(join(it.dir, 'pid'), 'utf8')))
 })
 
-test('an exec plug-in that asks for input, or fails without a word, is named in the error', async () => {
+test('an exec plug-in that asks for input, or fails without a message, is named in the error', async () => {
   await using it = await clientWith(() => 'read answer || exit 3')
   const error = (await it.client.get('/api', {}, new AbortController().signal).catch((it) => it)) as Error
   expect(error.message).toContain(it.plugin)
   expect(error.message).toContain(it.kubeconfig)
 })
 
-test('what an exec plug-in says of its failure is in the error, in one line and without secrets', async () => {
+test('what an exec plug-in writes about its failure is in the error, in one line and without secrets', async () => {
   await using it = await clientWith(
     () => 'echo >&2; echo "login failed," >&2; echo "password: hunter2" >&2; exit 1',
   )

@@ -39,7 +39,7 @@ test('another version of a kind that a reload names is watched, from the positio
   expect(await it.enqueued()).toEqual([])
 })
 
-test('a watch goes on when its kind comes in another group, too, and the status asks which is meant', async () => {
+test('a watch goes on when its kind comes in another group, too, and the status shows the ambiguity', async () => {
   let served: { add(group: string): void } | undefined
   const entries = [{ kind: 'Widget' }]
   await using it = await startWatchBed({
