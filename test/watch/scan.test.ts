@@ -129,6 +129,13 @@ test.each([
   expect(readLongFrame(line, 1_000_000).kind).toBe('skipped')
 })
 
+test('a frame that has to be parsed, and is too deep for that, is unreadable', () => {
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+  const object = `{"a":${deep},"metadata":{"uid":"u","name":"n","resourceVersion":"5"}}`
+  expect(readFrame(Buffer.from(`{"type":"ADDED","object":${object}}`)).kind).toBe('change')
+  expect(readFrame(Buffer.from(`{"type":"ADDED","object":${object} }`)).kind).toBe('unreadable')
+})
+
 test('lines come out whole however the bytes are cut, and only \\n ends one', () => {
   const text = Buffer.from('first\u2028still\rfirst\nsecond ✓\n\nthird\n')
   for (let size = 1; size < text.length; size++) {

@@ -29,7 +29,12 @@ type LongFrame =
 
 /** One line of a watch stream. Changes are scanned; everything else is rare and parsed. */
 export function readFrame(line: Buffer): Frame {
-  return scanChange(line) ?? parseFrame(line)
+  try {
+    return scanChange(line) ?? parseFrame(line)
+  } catch {
+    // Too deep for JSON.stringify.
+    return { kind: 'unreadable' }
+  }
 }
 
 const HEADS = (['ADDED', 'MODIFIED', 'DELETED'] as const).map((type) => ({
