@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -158,6 +158,13 @@ const CREDENTIAL = JSON.stringify({
   status: { token: 'one', expirationTimestamp: '2100-01-01T00:00:00Z' },
 })
 
+/** Undefined until the plug-in has written it. */
+function pidIn(dir: string): number | undefined {
+  const path = join(dir, 'pid')
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  return text.endsWith('\n') ? Number(text) : undefined
+}
+
 test('an exec plug-in runs once for all requests that wait for it', async () => {
   await using it = await clientWith((dir) => `echo run >> ${dir}/runs; sleep 0.2; echo '${CREDENTIAL}'`)
   const { signal } = new AbortController()
@@ -175,7 +182,8 @@ test('an exec plug-in that does not end holds up no request beyond its limit, an
   const stopped = expect(it.client.stream('/api', {}, stop.signal)).rejects.toThrow('stopped')
   stop.abort(new Error('stopped'))
   await stopped
-  process.kill(Number(readFileSync(join(it.dir, 'pid'), 'utf8')))
+  await waitFor(() => pidIn(it.dir), { what: 'the plug-in' })
+  process.kill(pidIn(it.dir) as number)
 })
 
 test('an exec plug-in that asks for input, or fails without a message, is named in the error', async () => {
@@ -202,5 +210,6 @@ test('an exec plug-in is ended after its time, also if a process that it started
   const running = startPlugin(plugin, [], {}, 300)
   const [code, killedBy] = await once(running, 'close')
   expect({ code, killedBy }).toEqual({ code: null, killedBy: 'SIGKILL' })
-  process.kill(Number(readFileSync(join(files.dir, 'pid'), 'utf8')))
+  const child = pidIn(files.dir)
+  if (child) process.kill(child)
 })
