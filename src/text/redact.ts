@@ -23,10 +23,10 @@ export function redactText(text: string): string {
 const NAMED_SECRET =
   /((?:authorization|cookie|token|password|passwd|secret|api[-_]?key)\\?["']?[ ]{0,4}[:=][ ]{0,4})(?:(?:bearer|basic) +)?(?:\\?"[^"\n]*"?|'[^'\n]*'?|[^\s,;&"']+)/gi
 /** Bearer tokens and JSON Web Tokens, with or without a name. */
-const BARE_TOKEN = /\bbearer +[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/gi
-/** Whole, without its end, or without its begin. */
+const BARE_TOKEN = /\bbearer +[\w.~+/=-]{8,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/gi
+/** Whole, without its end, or without its begin: of that at most 256 lines, since each line is tried as the first. */
 const PRIVATE_KEY =
-  /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?|(?:^[A-Za-z\d+/=]{16,80}\n)*^[A-Za-z\d+/=]{1,80}\n-----END [A-Z ]{0,30}PRIVATE KEY-----/gm
+  /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?|(?:^[A-Za-z\d+/=]{16,80}\n){0,256}^[A-Za-z\d+/=]{1,80}\n-----END [A-Z ]{0,30}PRIVATE KEY-----/gm
 
 /** Returns a text with other values behind names of secrets: `--db-password=…`, `token: …`. Takes linear time. */
 export function redactNamed(text: string, by: string): string {

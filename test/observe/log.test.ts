@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { createLog, isLogLevel, LOG_LEVELS, type LogOptions } from '../../src/observe/log.ts'
-import { redactMessage, redactText } from '../../src/text/redact.ts'
+import { redactMessage, redactSecrets, redactText } from '../../src/text/redact.ts'
 import { leastCpuMs } from '../cpu-time.ts'
 
 function capture(options: Partial<LogOptions> = {}) {
@@ -215,6 +215,25 @@ describe('long messages', () => {
       expect(await leastCpuMs(1_000, () => redactText(text))).toBeLessThan(1_000)
     },
   )
+
+  test.each([
+    'eyJaaaaaaaa-',
+    'eyJaaaaaaaa.',
+    `${'A'.repeat(16)}\n`,
+    'token=',
+    'bearer ',
+    '-----BEGIN PRIVATE KEY-----',
+  ])('of %j repeated are searched for secrets in linear time', async (unit) => {
+    const text = unit.repeat(200_000 / unit.length)
+    expect(await leastCpuMs(2_000, () => redactSecrets(text))).toBeLessThan(2_000)
+  })
+
+  test('with the end of a private key are shown without it', () => {
+    const key = `${'A'.repeat(64)}\n`.repeat(99)
+    expect(redactSecrets(`ok: it began.\n${key}AAAA\n-----END PRIVATE KEY-----`)).toBe(
+      'ok: it began.\n[redacted]',
+    )
+  })
 
   test.each([
     'https://user:hunter2@example.com/x?key=hunter2 ',
