@@ -4,6 +4,7 @@ import type { Outcome } from '../../src/sink/index.ts'
 import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/history/history-format.ts'
 import { readHistory } from '../../src/store/history/read-history.ts'
 import { ACKNOWLEDGE, ackArguments, type LaneAcks } from '../../src/store/lanes/ack-script.ts'
+import { readStatus } from '../../src/store/ledger.ts'
 import { runScript } from '../../src/store/redis/script.ts'
 import { limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { waitFor } from '../wait-for.ts'
@@ -249,4 +250,41 @@ test('a history beyond its bytes loses its oldest records', async () => {
   const kept = async () => (await collect(readHistory(it.redis, it.keys))).map(said)
   await waitFor(async () => !(await kept()).includes('delivered a@1 hook'), { what: 'the oldest to go' })
   expect(await kept()).toContain('delivered a@3000 hook')
+})
+
+/** The check of every five seconds has seen what is there. */
+async function isChecked(it: Awaited<ReturnType<typeof startLaneBed>>): Promise<void> {
+  await waitFor(async () => (await it.redis.pttl(it.keys.history)) > 0, { what: 'a check of the history' })
+}
+
+test('a history that Redis lost is told by the status, also after new deliveries; one that was trimmed is not', async () => {
+  await using it = await startLaneBed()
+  const history = { ...WEEK, maxBytes: 60_000 }
+  const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history })
+  const deliver = async (...names: string[]) => {
+    await it.put('hook/n1', ...names)
+    lanes.wake(['hook/n1'])
+    await it.drained('hook')
+  }
+  const lost = async () =>
+    (await readStatus(it.redis, it.keys, { verify: false, now: Date.now() })).historyLost
+  const records = async () => (await collect(readHistory(it.redis, it.keys))).length
+  await deliver(...numbered('a', 100))
+  await isChecked(it)
+  // More than it may have: the check removes the oldest.
+  let count = 100
+  while ((await records()) === count) {
+    await deliver(...numbered(`b${count}-`, 100))
+    count += 100
+  }
+  await it.redis.persist(it.keys.history)
+  await isChecked(it)
+  expect(await lost()).toBeUndefined()
+
+  const beforeMs = Date.now()
+  await it.redis.del(it.keys.history)
+  await deliver('after@1')
+  await waitFor(async () => (await lost()) !== undefined, { what: 'the loss' })
+  expect(await lost()).toMatchObject({ why: 'lost' })
+  expect((await lost())?.atMs).toBeGreaterThanOrEqual(beforeMs)
 })
