@@ -319,7 +319,7 @@ export interface StatusReport {
   redisRefuses?: string
   /** Set if something is in the history of deliveries. */
   history?: { bytes: number; oldestMs: number }
-  /** Set if the history began anew within the last week. */
+  /** Set if the history began again within the last week. */
   historyLost?: HistoryLoss
   /** Set if there is a journal. */
   journal?: { bytes: number; oldestMs: number }

@@ -97,7 +97,7 @@ test('history as text: one line a record, whatever names and answers have in the
   expect(stdout).toContain('suppressed by throttle until 04:30:00 UTC')
 })
 
-test('of an unknown object, history and why say since when the history goes back and what is watched', async () => {
+test('of an unknown object, history and why show since when the history goes back and what is watched', async () => {
   await using it = await openPast()
   await it.redis.hset(it.keys.sources, 'pods#1', JSON.stringify({ title: 'pods in shop' }))
   for (const command of ['history', 'why']) {

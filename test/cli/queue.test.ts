@@ -54,7 +54,7 @@ test('status after a stop says so, and shows what waits and what was counted', a
   expect(stdout).toContain('ledger: balanced')
 })
 
-test('status says when and why the history begins later than it could', async () => {
+test('status shows when and why the history begins later than it could', async () => {
   using desk = openDesk()
   await using left = await stopped('here')
   desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))

@@ -257,7 +257,7 @@ async function isChecked(it: Awaited<ReturnType<typeof startLaneBed>>): Promise<
   await waitFor(async () => (await it.redis.pttl(it.keys.history)) > 0, { what: 'a check of the history' })
 }
 
-test('a history that Redis lost is told by the status, also after new deliveries; one that was trimmed is not', async () => {
+test('status has a history that Redis lost, also after new deliveries; one that was trimmed is not', async () => {
   await using it = await startLaneBed()
   const history = { ...WEEK, maxBytes: 60_000 }
   const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history })

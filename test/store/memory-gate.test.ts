@@ -55,7 +55,7 @@ test('it closes when Redis is 80 % full, and opens when there is room again', as
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
-test('journal and history make room first, and the status tells that the history is gone', async () => {
+test('journal and history make room first, and status has that the history is gone', async () => {
   await using it = await bed()
   const beforeMs = Date.now()
   for (let i = 0; i < 10; i++)
