@@ -6,7 +6,7 @@ import { getJson, type RequestError } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
 import { announce } from '../data/state.ts'
 import { eventLink, type Named, objectPath, withQuery } from '../links.ts'
-import { changeText, outcomeText, statusOf } from '../outcome.ts'
+import { changeText, outcomeText, statusOf, untitledText } from '../outcome.ts'
 import { EventBody } from '../parts/event-body.tsx'
 import { Mark } from '../parts/mark.tsx'
 import { Heading, Loaded } from '../parts/states.tsx'
@@ -102,7 +102,7 @@ function Row({ item, isFirst }: { item: StoryItem; isFirst: boolean }) {
               <Text of={reason} longest={60} />{' '}
             </b>
           )}
-          {title ? <Text of={title} longest={160} /> : <span class="note">no message was sent</span>}
+          {title ? <Text of={title} longest={160} /> : <span class="note">{untitledText(outcomes)}</span>}
         </span>
         <span class="outcomes">
           {outcomes.slice(0, 6).map((it, index) => (
