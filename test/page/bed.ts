@@ -58,6 +58,9 @@ rules:
     when: { kind: ConfigMap }
     message: { title: "{{ object.data.title }}", text: "{{ object.data.text }}" }
     to: oncall
+  - name: refused
+    when: { kind: ConfigMap, name: hostile-refused }
+    to: pager
 `
 
 export async function startPageBed(): Promise<PageBed> {
@@ -126,16 +129,16 @@ export function warning(reason: string, message: string, count = 1): KubeObject 
   } as KubeObject
 }
 
-const SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
+export const SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
 
 /** Markup, control characters and far too much in each field that can hold them. */
-export function hostile(round: number): KubeObject {
+export function hostile(round: number, name = 'hostile'): KubeObject {
   const labels = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`l${i}`, `v${round}`]))
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: {
-      name: 'hostile',
+      name,
       namespace: 'shop',
       labels: { ...labels, [SCRIPT]: SCRIPT },
       annotations: { note: `${round}${'x'.repeat(1_000_000)}`, [SCRIPT]: `${SCRIPT}${round}` },
