@@ -43,8 +43,8 @@ rules:
     to: screen
 `
 
-/** The starter for the demo cluster, which has a custom resource too. */
+/** The starter for the demo cluster, which has a custom resource too. Its page shows what changed, and why rules matched. */
 export const DEMO_STARTER = STARTER.replace(
   'ConfigMap]\n',
-  'ConfigMap, databases.stable.example.com]\n',
+  'ConfigMap, databases.stable.example.com]\njournal: { keep: 1h }\n',
 ).replace('ConfigMap, Namespace]', 'ConfigMap, Namespace, Database]')

@@ -59,6 +59,28 @@ test('with neither a configuration nor a cluster npm start runs the demo, and sh
   await program.end('SIGTERM')
 })
 
+test('the page of a demo shows what changed, and why a rule sent it', async () => {
+  using desk = openDesk()
+  const program = desk.start('demo')
+  const page = await waitFor(() => /^ {2}page +(\S+)\/$/m.exec(program.output())?.[1], {
+    what: () => `the address of the page: ${program.output()}`,
+  })
+  expect((await fetch(`${page}/`)).headers.get('content-type')).toContain('text/html')
+  const api = async (path: string): Promise<any> => (await fetch(`${page}/api/v1${path}`)).json()
+  const isEdit = (it: any) => it.event.type === 'MODIFIED'
+  const { event } = await waitFor(
+    async () => (await api('/history?rule=changes&kind=Deployment')).items.find(isEdit),
+    {
+      what: 'a change that was delivered',
+    },
+  )
+  const story = await api(`/events/${encodeURIComponent(event.id)}`)
+  expect(story.changes.length).toBeGreaterThan(0)
+  const sending = story.rules.find((it: { rule: string }) => it.rule === 'changes')
+  expect(sending).toMatchObject({ verdict: 'matches', result: { outcome: 'sent', sinks: ['screen'] } })
+  await program.end('SIGTERM')
+})
+
 test('what still waits at the end of a demo is said to go with it', async () => {
   using desk = openDesk()
   const sink = `{ type: webhook, url: "http://127.0.0.1:${await freePort()}" }`
