@@ -104,7 +104,8 @@ test('acceptance 1: what happened to shop/web, and who was notified with which t
   const title = await newest.locator('.sink-line', { hasText: 'oncall' }).locator('.stored b').innerText()
   expect(bed.oncall.requests.map((it) => it.body).join()).toContain(title)
   await expectText(newest.locator('.diff').last(), 'shop/web:1.42')
-  await expectText(newest.locator('.waterfall').first(), 'attempt 1')
+  for (const step of ['in lane', 'attempt 1', 'rendered in', 'answered'])
+    await expectText(newest.locator('.waterfall').first(), step)
   await expectText(newest.locator('.rule-tree'), 'rollouts matched then')
 })
 

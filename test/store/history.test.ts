@@ -31,11 +31,21 @@ test('what the history packs comes out as it was', () => {
   const regarding = { kind: 'Pod', namespace: 'shop', name: 'web' }
   const groups: HistoryRecord[][] = [
     [
-      { outcome: 'delivered', atMs: 5, event, rule: 'r', sinks: ['s'], attempts: [{ atMs: 3, tookMs: 2 }] },
+      {
+        outcome: 'delivered',
+        atMs: 5,
+        event,
+        rule: 'r',
+        sinks: ['s'],
+        attempts: [{ atMs: 3, tookMs: 2, renderedMs: 1 }],
+      },
       {
         ...{ outcome: 'dead', atMs: 1_000, rule: 'r', sinks: ['s'], reason: 'expired', detail: 'late' },
         event: { ...event, namespace: 'shop', reason: 'BackOff', regarding },
-        attempts: [{ atMs: 900, tookMs: 1, error: '503' }],
+        attempts: [
+          { atMs: 900, tookMs: 1, error: '503' },
+          { atMs: 950, tookMs: 9, renderedMs: 7 },
+        ],
         attemptCount: 12,
         isReplay: true,
       },
@@ -112,6 +122,21 @@ test('a delivery leaves one record, with its failed attempts, and the ledger agr
   expect(await collect(readHistory(it.redis, it.keys, { names: [nameOfUid('uid-b')] }))).toEqual(
     records.filter(({ event }) => event.name === 'b'),
   )
+})
+
+test('an attempt has how long its message took to render', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(({ content }) => (content.title === '' ? ODD : DELIVERED))
+  const onRender = () => {
+    for (const endMs = performance.now() + 20; performance.now() < endMs; );
+  }
+  await it.put('hook/n1', 'a@1')
+  it.work({ hook: sink }, { history: WEEK, onRender }).wake(['hook/n1'])
+  await it.drained('hook')
+  const [record] = await collect(readHistory(it.redis, it.keys))
+  const { tookMs = 0, renderedMs = 0 } = record?.attempts[0] ?? {}
+  expect(renderedMs).toBeGreaterThanOrEqual(20)
+  expect(renderedMs).toBeLessThanOrEqual(tookMs)
 })
 
 test('an object that fails alone leaves a record of each attempt in quarantine', async () => {
