@@ -284,6 +284,15 @@ test('an object that nobody knows: since when the history goes back, and what is
   await expectText(page.locator('.empty'), 'deployments.apps')
 })
 
+test('of an object that may wait behind more deliveries than were searched, the page does not claim to know nothing', async () => {
+  const none = { items: [], isComplete: false, watched: ['deployments.apps (all namespaces)'] }
+  await page.route(/\/api\/v1\/objects[/?]/, (route) => route.fulfill({ json: none }))
+  await visit('/objects/Deployment/shop/behind')
+  await expectText(page.locator('.empty'), 'deployments.apps')
+  expect(await page.locator('.empty').innerText()).not.toMatch(/nothing is known/i)
+  await page.unroute(/\/api\/v1\/objects[/?]/)
+})
+
 test('the keyboard alone reaches an explanation', async () => {
   await page.goto(bed.url)
   await page.locator('h1').waitFor()

@@ -31,7 +31,7 @@ export function StoryView(params: { kind: string; namespace: string; name: strin
       <Loaded from={story}>
         {(it) =>
           it.items.length === 0 && it.next === undefined ? (
-            <Nothing wanted={title} />
+            <Nothing wanted={title} isComplete={it.isComplete} />
           ) : (
             <Rows story={it} path={`/objects/${objectPath(of)}/events`} />
           )
@@ -41,9 +41,13 @@ export function StoryView(params: { kind: string; namespace: string; name: strin
   )
 }
 
-function Nothing({ wanted }: { wanted: string }) {
+function Nothing({ wanted, isComplete }: { wanted: string; isComplete: boolean }) {
   const found = useResource<FoundObjects>(`/objects?${new URLSearchParams({ q: wanted })}`)
-  return <Loaded from={found}>{(it) => <Unknown found={it} wanted={wanted} />}</Loaded>
+  return (
+    <Loaded from={found}>
+      {(it) => <Unknown found={{ ...it, isComplete: it.isComplete && isComplete }} wanted={wanted} />}
+    </Loaded>
+  )
 }
 
 function Rows({ story, path }: { story: Story; path: string }) {
