@@ -59,7 +59,7 @@ test('with neither a configuration nor a cluster npm start runs the demo, and sh
   await program.end('SIGTERM')
 })
 
-test('the page of a demo shows what changed, and why a rule sent it', async () => {
+test('the page of a demo shows what changed and why a rule sent it, texts, and a dead letter that can be sent again', async () => {
   using desk = openDesk()
   const program = desk.start('demo')
   const page = await waitFor(() => /^ {2}page +(\S+)\/$/m.exec(program.output())?.[1], {
@@ -80,6 +80,17 @@ test('the page of a demo shows what changed, and why a rule sent it', async () =
   })
   const sending = story.rules.find((it: { rule: string }) => it.rule === 'changes')
   expect(sending).toMatchObject({ verdict: 'matches', result: { outcome: 'sent', sinks: ['screen'] } })
+
+  const letter = async () => (await api('/dead-letters')).items[0]
+  const { id, sink } = await waitFor(letter, { everyMs: 500, timeoutMs: 120_000, what: 'a dead letter' })
+  const delivered = async (to: string) => (await api(`/history?sink=${to}&outcome=delivered`)).items
+  const titles = async () => (await delivered('chat')).map((it: any) => it.title).join()
+  await waitFor(async () => (await titles()).includes('crash-looping'), { what: 'a text in the chat' })
+  const retry = await fetch(`${page}/api/v1/dead-letters/retry`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: `{"ids":["${id}"]}` },
+  })
+  expect(await retry.json()).toMatchObject({ done: 1 })
+  await waitFor(async () => (await delivered(sink)).length > 0, { what: 'the dead letter to be delivered' })
   await program.end('SIGTERM')
 })
 
