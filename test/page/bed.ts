@@ -54,6 +54,10 @@ rules:
     when: { kind: Deployment }
     changed: spec.template.spec.containers.*.image
     to: [oncall, bus]
+  - name: outages
+    when: { kind: ConfigMap, name: "outage-*" }
+    resolve: { after: 1h }
+    to: oncall
   - name: settings
     when: { kind: ConfigMap }
     message: { title: "{{ object.data.title }}", text: "{{ object.data.text }}" }
@@ -114,6 +118,14 @@ export function deployment(image: string): KubeObject {
       template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', image }] } },
     },
   }
+}
+
+/** A ConfigMap that is an incident. */
+export function outage(round: number): KubeObject {
+  return {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'outage-1', namespace: 'shop' } },
+    data: { round: String(round) },
+  } as KubeObject
 }
 
 /** A warning about the pod shop/web-1, as kubelets send it. */

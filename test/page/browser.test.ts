@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startBrowser } from '../servers/chromium.ts'
 import { waitFor } from '../wait-for.ts'
-import { deployment, hostile, type PageBed, SCRIPT, startPageBed, TOKENS, warning } from './bed.ts'
+import { deployment, hostile, outage, type PageBed, SCRIPT, startPageBed, TOKENS, warning } from './bed.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const WIDE = { width: 1280, height: 800 }
@@ -211,6 +211,17 @@ test('a silence is added and ended', async () => {
   await row('Silences', 'shop').getByRole('button', { name: 'End now' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click()
   await waitFor(async () => (await bed.api('/overview')).silences === 0, { what: 'the end of the silence' })
+})
+
+test('an incident is acknowledged, and repeats no more', async () => {
+  bed.store.put(outage(1))
+  await recorded(({ outcome, rule }) => outcome === 'delivered' && rule === 'outages')
+  await visit('/')
+  const incident = row('Open incidents', 'outage-1')
+  await incident.getByRole('button', { name: 'Acknowledge' }).click()
+  await expectText(incident, 'by token:ops')
+  bed.store.put(outage(2))
+  await recorded(({ limit, rule }) => limit === 'acknowledged' && rule === 'outages')
 })
 
 test('a hostile answer of a receiver and a hostile reason of a silence are text, too', async () => {
