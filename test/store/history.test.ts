@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
 import type { HistoryRecord } from '../../src/model/history-record.ts'
+import { silentLog } from '../../src/observe/log.ts'
 import type { Outcome } from '../../src/sink/index.ts'
+import { startHistory } from '../../src/store/history/history.ts'
 import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/history/history-format.ts'
-import { readHistory } from '../../src/store/history/read-history.ts'
+import { noteHistoryLoss, readHistory } from '../../src/store/history/read-history.ts'
 import { ACKNOWLEDGE, ackArguments, type LaneAcks } from '../../src/store/lanes/ack-script.ts'
 import { readStatus } from '../../src/store/ledger.ts'
+import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { runScript } from '../../src/store/redis/script.ts'
 import { limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { waitFor } from '../wait-for.ts'
@@ -261,6 +264,47 @@ test('what limits suppress is recorded with the limit, also when its time comes 
   expect(records).toHaveLength(
     (rules['r']?.suppressed.throttle ?? 0) + (rules['last']?.suppressed.debounce ?? 0),
   )
+})
+
+test('the next record removes those beyond their age, and a history that is turned off is deleted', async () => {
+  await using it = await startLaneBed()
+  const { redis, keys } = it
+  const event = {
+    type: 'MODIFIED',
+    apiVersion: 'v1',
+    kind: 'Pod',
+    name: 'old',
+    id: 'c/u/1/MODIFIED',
+  } as const
+  const nowMs = Date.now()
+  const store = async (atMs: number) => {
+    const record: HistoryRecord = {
+      ...{ outcome: 'delivered', atMs, event, rule: 'r', sinks: ['hook'], attempts: [] },
+    }
+    for (let i = 0; i < 150; i++) await redis.xadd(keys.history, `${atMs}-*`, 'z', packHistory([[record]]))
+  }
+  await store(nowMs - 1_000_000)
+  await store(nowMs - 10_000)
+  let bounds: typeof WEEK | undefined = { ...WEEK, keepMs: 60_000 }
+  const history = startHistory({
+    ...{ redis, keys, bounds: () => bounds, isFull: () => false },
+    ...{ clock: Date, log: silentLog, troubles: createTroubles(silentLog) },
+  })
+  await using _ = { [Symbol.asyncDispose]: async () => history.close() }
+  await it.put('hook/n1', 'a@1')
+  it.work({ hook: scriptedSink(() => DELIVERED) }, { history: bounds }).wake(['hook/n1'])
+  await it.drained('hook')
+  const ages = (await collect(readHistory(redis, keys))).map(({ atMs }) => nowMs - atMs)
+  // Redis removes whole nodes of a stream, of a hundred entries.
+  expect(ages.filter((it) => it > 60_000).length).toBeLessThan(100)
+  expect(ages.filter((it) => it <= 60_000)).toHaveLength(151)
+
+  bounds = undefined
+  expect(history.isOn()).toBe(false)
+  // A process that still keeps one takes that for a loss.
+  await noteHistoryLoss(redis, keys, { atMs: Date.now(), why: 'lost' })
+  const isGone = async () => (await redis.exists(keys.history, keys.historyLost)) === 0
+  await waitFor(isGone, { what: 'the history to be deleted' })
 })
 
 test('a history beyond its bytes loses its oldest records', async () => {

@@ -67,7 +67,7 @@ export function startHistory(parts: HistoryParts): History {
     const bound = bounds()
     if (!bound || isFull()) seen.clear()
     if (!bound) {
-      await redis.unlink(keys.history, keys.suppressed)
+      await redis.unlink(keys.history, keys.suppressed, keys.historyLost)
       return
     }
     let isLost = false
