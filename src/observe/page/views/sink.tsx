@@ -121,7 +121,7 @@ function LaneList({ name }: { name: string }) {
           return (
             <>
               {busy.length === 0 ? (
-                <p class="note">Nothing waits in its {items.length} lanes.</p>
+                <p class="note">Nothing waits in its lanes.</p>
               ) : (
                 <Table
                   label="Lanes"
