@@ -27,8 +27,8 @@ const INTERVAL_RULE = 'must be minutes, hours or days, such as 15m, 1h or 1d'
 
 const Size = z
   .string(SIZE_RULE)
-  .regex(/^\d{1,6}([KMG]B|[KMG]iB)$/, SIZE_RULE)
-  .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '')] ?? 0))
+  .regex(/^\d{1,6}([KMG]i?B|[KMG]i)$/, SIZE_RULE)
+  .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '').replace(/i$/, 'iB')] ?? 0))
   .refine((bytes) => bytes > 0, 'must be more than 0')
 
 const Interval = z

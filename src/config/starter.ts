@@ -43,8 +43,20 @@ rules:
     to: screen
 `
 
-/** The starter for the demo cluster, which has a custom resource too. */
-export const DEMO_STARTER = STARTER.replace(
-  'ConfigMap]\n',
-  'ConfigMap, databases.stable.example.com]\n',
-).replace('ConfigMap, Namespace]', 'ConfigMap, Namespace, Database]')
+/**
+ * The starter for the demo cluster, which has a custom resource too. For its page it keeps a journal, and has a chat and a pager at the
+ * address of `receivers`.
+ */
+export function demoStarter(receivers: string): string {
+  return STARTER.replace('ConfigMap]\n', 'ConfigMap, databases.stable.example.com]\njournal: { keep: 1h }\n')
+    .replace('ConfigMap, Namespace]', 'ConfigMap, Namespace, Database]')
+    .replace(
+      '  screen: { type: stdout }\n',
+      `$&  chat: { type: mattermost, url: "${receivers}/chat" }\n  pager: { type: webhook, url: "${receivers}/pager" }\n`,
+    )
+    .replace('to: screen }', 'to: [screen, chat, pager] }')
+    .replaceAll(
+      /(?<=name: (?:warnings|new-image|scaled-up)\n(?: {4}.*\n)+? {4}to: )screen/g,
+      '[screen, chat]',
+    )
+}

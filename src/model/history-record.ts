@@ -6,6 +6,8 @@ export interface Attempt {
   /** When it began, Unix milliseconds. */
   atMs: number
   tookMs: number
+  /** How much of that the message took to render; undefined: less than half a millisecond. */
+  renderedMs?: number
   /** Why it failed: at most 200 characters, no secrets; undefined for a success. */
   error?: string
 }

@@ -29,8 +29,8 @@ interface RenderOptions {
 
 export type Render = (delivery: Delivery, attempt: number) => RenderedMessage
 
-/** `shownTitle`: the title of its content as plain text, once a sink has read that. */
-type RenderedMessage = Message & { readonly shownTitle: string | undefined }
+/** `shownTitle`: the title of its content as plain text, once a sink has read that. `renderedMs`: how long rendering took so far. */
+type RenderedMessage = Message & { readonly shownTitle: string | undefined; readonly renderedMs: number }
 
 /** Creates the messages for sinks; expensive parts are computed on first use. */
 export function createRender(options: RenderOptions): Render {
@@ -57,6 +57,8 @@ class LazyMessage implements RenderedMessage {
   #cloudEvent: Buffer | undefined
   #summary: Summary | undefined
   #content: Content | undefined
+  #renderedMs = 0
+  #isRendering = false
 
   constructor(delivery: Delivery, attempt: number, options: RenderOptions) {
     this.#delivery = delivery
@@ -99,12 +101,12 @@ class LazyMessage implements RenderedMessage {
   }
 
   get summary(): Summary {
-    this.#summary ??= this.#summarize()
+    this.#summary ??= this.#timed(() => this.#summarize())
     return this.#summary
   }
 
   get content(): Content {
-    this.#content ??= this.#options.contentOf(this, this.#delivery.sink)
+    this.#content ??= this.#timed(() => this.#options.contentOf(this, this.#delivery.sink))
     return this.#content
   }
 
@@ -114,8 +116,25 @@ class LazyMessage implements RenderedMessage {
   }
 
   get cloudEvent(): Buffer {
-    this.#cloudEvent ??= cloudEvent(this)
+    this.#cloudEvent ??= this.#timed(() => cloudEvent(this))
     return this.#cloudEvent
+  }
+
+  get renderedMs(): number {
+    return this.#renderedMs
+  }
+
+  /** A part that needs another one contains its time. */
+  #timed<T>(make: () => T): T {
+    if (this.#isRendering) return make()
+    this.#isRendering = true
+    const startedMs = performance.now()
+    try {
+      return make()
+    } finally {
+      this.#renderedMs += performance.now() - startedMs
+      this.#isRendering = false
+    }
   }
 
   #summarize(): Summary {

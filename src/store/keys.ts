@@ -90,6 +90,8 @@ export function keysOf(cluster: string) {
     /** Streams with a TTL: what became of deliveries, and of suppressed events, packed. */
     history: `${tag}:history`,
     suppressed: `${tag}:history-suppressed`,
+    /** String with a TTL, JSON: when and why the history began again. */
+    historyLost: `${tag}:history-lost`,
     /** Hash with a TTL: event, container and run → the end of the container's log, compressed; the times, and the bytes of all. */
     logs: `${tag}:logs`,
     logTimes: `${tag}:log-times`,

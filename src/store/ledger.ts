@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { RuleCounts } from '../model/limit.ts'
 import { journalExtent } from './commit/journal.ts'
 import { type ListedSilence, listSilences } from './control/silences.ts'
-import { historyExtent } from './history/read-history.ts'
+import { type HistoryLoss, historyExtent } from './history/read-history.ts'
 import { type Keys, sinkOf } from './keys.ts'
 import { countIn, decodePlaces, findField, readFields } from './lanes/lane-reader.ts'
 import { lanesIn, oldestInLanes } from './lanes/register.ts'
@@ -319,6 +319,8 @@ export interface StatusReport {
   redisRefuses?: string
   /** Set if something is in the history of deliveries. */
   history?: { bytes: number; oldestMs: number }
+  /** Set if the history began again within the last week. */
+  historyLost?: HistoryLoss
   /** Set if there is a journal. */
   journal?: { bytes: number; oldestMs: number }
 }
@@ -342,6 +344,7 @@ export async function readStatus(
     ...(history.oldestMs !== undefined && {
       history: { bytes: history.bytes, oldestMs: history.oldestMs },
     }),
+    ...(history.lost && { historyLost: history.lost }),
     ...(oldestMs !== undefined && { journal: { bytes, oldestMs } }),
   }
 }

@@ -97,15 +97,22 @@ test('history as text: one line a record, whatever names and answers have in the
   expect(stdout).toContain('suppressed by throttle until 04:30:00 UTC')
 })
 
-test('of an object that it does not know, history says since when it goes back', async () => {
+test('of an unknown object, history and why show since when the history goes back and what is watched', async () => {
   await using it = await openPast()
-  const none = await runHere(it.desk, 'history', 'deploy/shop/web')
-  expect(none).toMatchObject({ code: 0 })
-  expect(none.stdout).toContain('2026-11-26 04:00:00 UTC')
+  await it.redis.hset(it.keys.sources, 'pods#1', JSON.stringify({ title: 'pods in shop' }))
+  for (const command of ['history', 'why']) {
+    const none = await runHere(it.desk, command, 'deploy/shop/web')
+    expect(none).toMatchObject({ code: 0 })
+    expect(none.stdout).toContain('2026-11-26 04:00:00 UTC')
+    expect(none.stdout).toContain('pods in shop')
+  }
   const filtered = await runHere(it.desk, 'history', 'pod/shop/web', '--sink', 'other', '--rule', 'crash')
   expect(filtered.stdout).toMatch(/pod\/shop\/web.*crash.*other/)
   await it.redis.del(it.keys.history, it.keys.suppressed)
   expect((await runHere(it.desk, 'history')).stdout).toContain('history: false')
+  expect((await runHere(it.desk, 'history', 'deploy/shop/web')).stdout).toContain('pods in shop')
+  await it.redis.del(it.keys.sources)
+  expect((await runHere(it.desk, 'history', 'deploy/shop/web')).stdout).toContain('nothing is watched')
   const wrong = await runHere(it.desk, 'history', 'web')
   expect(wrong.code).toBe(2)
   expect(wrong.stderr).toContain('kind/namespace/name')

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { WatchStatus } from '../../src/model/status.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { encodeEntries } from '../../src/store/entry.ts'
+import { noteHistoryLoss } from '../../src/store/history/read-history.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { publishReport } from '../../src/store/process-reports.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
@@ -51,6 +52,23 @@ test('status after a stop says so, and shows what waits and what was counted', a
   expect(stdout).toMatch(/^hook +stopped +5 +2 +2 +1 /m)
   expect(stdout).toMatch(/^all +9 +5 +1 +0 +2 throttle, 1 drop +0 +3 min ago$/m)
   expect(stdout).toContain('ledger: balanced')
+})
+
+test('status shows when and why the history begins later than it could', async () => {
+  using desk = openDesk()
+  await using left = await stopped('here')
+  desk.write('kubeherald.yaml', configuration(`cluster: here\n${redisAt(left.url)}`))
+  const redis = openRedis(left.url, 'work', silentLog)
+  const keys = keysOf('here')
+  const shown = async () => /^history: .*$/m.exec((await runHere(desk, 'status')).stdout)?.[0]
+  expect(await shown()).toBeUndefined()
+  await noteHistoryLoss(redis, keys, { atMs: Date.now() - 150_000, why: 'lost' })
+  expect(await shown()).toMatch(/Redis 3 min ago/)
+  await noteHistoryLoss(redis, keys, { atMs: Date.now() - 150_000, why: 'full' })
+  expect(await shown()).toMatch(/full, 3 min ago/)
+  await redis.set(keys.historyLost, 'of another program')
+  expect(await shown()).toBeUndefined()
+  redis.disconnect()
 })
 
 test('status shows a watch once, by the newest report of a process that works on it', async () => {

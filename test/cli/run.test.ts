@@ -59,6 +59,41 @@ test('with neither a configuration nor a cluster npm start runs the demo, and sh
   await program.end('SIGTERM')
 })
 
+test('the page of a demo shows what changed and why a rule sent it, texts, and a dead letter that can be sent again', async () => {
+  using desk = openDesk()
+  const program = desk.start('demo')
+  const page = await waitFor(() => /^ {2}page +(\S+)\/$/m.exec(program.output())?.[1], {
+    what: () => `the address of the page: ${program.output()}`,
+  })
+  expect((await fetch(`${page}/`)).headers.get('content-type')).toContain('text/html')
+  const api = async (path: string): Promise<any> => (await fetch(`${page}/api/v1${path}`)).json()
+  const storyOf = ({ event }: any) => api(`/events/${encodeURIComponent(event.id)}`)
+  /** Of the first change of an object the journal does not have the state before. */
+  const changed = async () => {
+    const { items } = await api('/history?rule=changes&kind=Deployment')
+    return (await Promise.all(items.slice(0, 5).map(storyOf))).find((it) => it.changes?.length > 0)
+  }
+  const story = await waitFor(changed, {
+    everyMs: 500,
+    timeoutMs: 120_000,
+    what: 'a change with the state before',
+  })
+  const sending = story.rules.find((it: { rule: string }) => it.rule === 'changes')
+  expect(sending).toMatchObject({ verdict: 'matches', result: { outcome: 'sent', sinks: ['screen'] } })
+
+  const letter = async () => (await api('/dead-letters')).items[0]
+  const { id, sink } = await waitFor(letter, { everyMs: 500, timeoutMs: 120_000, what: 'a dead letter' })
+  const delivered = async (to: string) => (await api(`/history?sink=${to}&outcome=delivered`)).items
+  const titles = async () => (await delivered('chat')).map((it: any) => it.title).join()
+  await waitFor(async () => (await titles()).includes('crash-looping'), { what: 'a text in the chat' })
+  const retry = await fetch(`${page}/api/v1/dead-letters/retry`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: `{"ids":["${id}"]}` },
+  })
+  expect(await retry.json()).toMatchObject({ done: 1 })
+  await waitFor(async () => (await delivered(sink)).length > 0, { what: 'the dead letter to be delivered' })
+  await program.end('SIGTERM')
+})
+
 test('what still waits at the end of a demo is said to go with it', async () => {
   using desk = openDesk()
   const sink = `{ type: webhook, url: "http://127.0.0.1:${await freePort()}" }`

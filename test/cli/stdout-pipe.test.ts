@@ -6,8 +6,8 @@ import { programMain } from '../program.ts'
 import { waitFor } from '../wait-for.ts'
 import { openDesk } from './cli.ts'
 
-/** A kubeherald that prints what happens in a cluster where something always does. */
-async function startPrinting() {
+/** A kubeherald that prints what happens in a cluster where something always does, or the demo with its own configuration. */
+async function startPrinting(...args: string[]) {
   await using opened = new AsyncDisposableStack()
   const cluster = opened.use(await startDemoCluster({ random: Math.random, clock: Date }))
   const desk = opened.use(openDesk())
@@ -20,7 +20,7 @@ sinks: { screen: { type: stdout } }
 rules: [{ name: all, to: [screen] }]
 `,
   )
-  const child = spawn(process.execPath, [programMain()], {
+  const child = spawn(process.execPath, [programMain(), ...args], {
     cwd: `${desk.dir}/work`,
     env: desk.env,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -63,15 +63,18 @@ test('events are lines of JSON on standard output, logs are on standard error, a
   expect(said.text).not.toContain('specversion')
 })
 
-test('a reader that goes away, as head does, is the end and no error', async () => {
-  await using it = await startPrinting()
-  const { child, said } = it
-  await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
-  child.stdout.destroy()
-  expect(await once(child, 'exit')).toEqual([0, null])
-  expect(said.text).toContain('nobody reads the output any more')
-  expect(said.text).not.toMatch(/EPIPE.*at /s)
-})
+test.each([[[]], [['demo']]])(
+  'a reader that goes away, as head does, is the end and no error: %j',
+  async (args) => {
+    await using it = await startPrinting(...args)
+    const { child, said } = it
+    await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
+    child.stdout.destroy()
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(said.text).toContain(args.length > 0 ? 'kubeherald stopped' : 'nobody reads the output any more')
+    expect(said.text).not.toMatch(/EPIPE.*at /s)
+  },
+)
 
 test('a reader of standard error that has gone changes no exit code', async () => {
   using desk = openDesk()

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { startApp } from '../../src/app/app.ts'
-import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
+import { demoStarter, STARTER } from '../../src/config/starter.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { connectCluster } from '../../src/watch/client/connect.ts'
 import { loadText } from '../config/load-text.ts'
@@ -40,7 +40,7 @@ const EXAMPLES: [where: string, text: string][] = [
     ),
   ),
   ['the starter', STARTER],
-  ['the starter of the demo', DEMO_STARTER],
+  ['the starter of the demo', demoStarter('http://127.0.0.1:9')],
 ]
 const DATABASES = '/apis/stable.example.com/v1/namespaces/shop/databases'
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/shop/deployments'

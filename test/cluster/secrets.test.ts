@@ -2,6 +2,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { OBJECT_DICTIONARY } from '../../src/store/commit/previous-objects.ts'
+import { unpackHistory } from '../../src/store/history/history-format.ts'
 import { DICTIONARY } from '../../src/store/packing.ts'
 import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
 import { startReceiver } from '../servers/receiver.ts'
@@ -66,6 +67,8 @@ const RESERVED_BIT = 0x08
 /** A value as it lies there, and unpacked. */
 function readings(value: Buffer): string[] {
   const found = [value.toString('latin1')]
+  const records = unpackHistory(value)
+  if (records) found.push(JSON.stringify(records))
   const magic = Buffer.of(0x28, 0xb5, 0x2f, 0xfd)
   for (let start = 0; start < Math.min(value.length, 40); start++) {
     const rest = value.subarray(start)
@@ -139,6 +142,8 @@ test('values of Secrets, and those of the configuration, come out nowhere', asyn
     ['tail', '--since', '1h', '--for', '1s', '--all', '--json'],
     ['backtest', '--rules', kubeherald.configFile],
     ['explain', 'secret/default/one', '--all', '--json'],
+    ['history', 'secret/default/one', '--json'],
+    ['why', 'secret/default/one', '--json'],
     ['check', '--json'],
   ]
   came['dead-letters list'] = letters.stdout + letters.stderr
@@ -156,4 +161,7 @@ test('values of Secrets, and those of the configuration, come out nowhere', asyn
   expect(came['Redis']).toContain('sha256:')
   expect(came['the log']).toContain('"rule":"failing"')
   expect(came['dead-letters list']).toContain('[redacted]')
+  const dead = /"outcome":"dead".*\[redacted\]/
+  expect(came['Redis']).toMatch(dead)
+  expect(came['history secret/default/one --json']).toMatch(dead)
 })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { readJoined } from '../../src/config/include/joined-document.ts'
 import { formatProblems } from '../../src/config/problem.ts'
-import { DEMO_STARTER, STARTER } from '../../src/config/starter.ts'
+import { demoStarter, STARTER } from '../../src/config/starter.ts'
 import { redactor, secretsOf } from '../../src/config/values/secrets.ts'
 import { defineSink } from '../../src/sink/index.ts'
 import { leastCpuMs } from '../cpu-time.ts'
@@ -132,9 +132,12 @@ ${withRules('  - { name: all, when: { <<: *team, name: web }, to: screen }', '[P
   expect(await messagesOf(text.replace('all,', 'all, x-note: n,'))).toEqual(['6:18 unknown key "x-note"'])
 })
 
-test.each([STARTER, DEMO_STARTER])('the built-in starter configurations are good', async (text) => {
-  expect(await loadText(text)).toMatchObject({ ok: true, warnings: [] })
-})
+test.each([STARTER, demoStarter('http://127.0.0.1:9')])(
+  'the built-in starter configurations are good',
+  async (text) => {
+    expect(await loadText(text)).toMatchObject({ ok: true, warnings: [] })
+  },
+)
 
 const talkative = defineSink({
   apiVersion: 1,

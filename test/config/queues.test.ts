@@ -18,6 +18,16 @@ test.each([
   expect(await problemsOf(config(queue, deadLetters))).toEqual([])
 })
 
+test('sizes are decimal, binary, or quantities as in Kubernetes', async () => {
+  const sizes = { '256MB': 256e6, '256MiB': 2 ** 28, '256Mi': 2 ** 28, '1Gi': 2 ** 30, '2048Ki': 2 ** 21 }
+  for (const [size, bytes] of Object.entries(sizes)) {
+    const loaded = await loadText(`history: { keep: 7d, maxBytes: ${size} }\n${config('{}', WITH_ARCHIVE)}`)
+    expect([size, loaded.ok && loaded.config.history]).toMatchObject([size, { maxBytes: bytes }])
+  }
+  const [problem] = await problemsOf(config('{ maxBytes: 256M }', WITH_ARCHIVE))
+  expect(problem).toContain('must be a size')
+})
+
 test('an archive may be a file, of a size of its own', async () => {
   const archive = '{ archive: { file: /var/log/dead.ndjson, maxSize: 10MB, maxFiles: 3 } }'
   expect(await problemsOf(config('{}', archive))).toEqual([

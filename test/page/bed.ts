@@ -54,10 +54,17 @@ rules:
     when: { kind: Deployment }
     changed: spec.template.spec.containers.*.image
     to: [oncall, bus]
+  - name: outages
+    when: { kind: ConfigMap, name: "outage-*" }
+    resolve: { after: 1h }
+    to: oncall
   - name: settings
     when: { kind: ConfigMap }
     message: { title: "{{ object.data.title }}", text: "{{ object.data.text }}" }
     to: oncall
+  - name: refused
+    when: { kind: ConfigMap, name: hostile-refused }
+    to: pager
 `
 
 export async function startPageBed(): Promise<PageBed> {
@@ -113,6 +120,14 @@ export function deployment(image: string): KubeObject {
   }
 }
 
+/** A ConfigMap that is an incident. */
+export function outage(round: number): KubeObject {
+  return {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'outage-1', namespace: 'shop' } },
+    data: { round: String(round) },
+  } as KubeObject
+}
+
 /** A warning about the pod shop/web-1, as kubelets send it. */
 export function warning(reason: string, message: string, count = 1): KubeObject {
   const time = new Date().toISOString().replace(/\.\d+/, '')
@@ -126,16 +141,16 @@ export function warning(reason: string, message: string, count = 1): KubeObject 
   } as KubeObject
 }
 
-const SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
+export const SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
 
 /** Markup, control characters and far too much in each field that can hold them. */
-export function hostile(round: number): KubeObject {
+export function hostile(round: number, name = 'hostile'): KubeObject {
   const labels = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`l${i}`, `v${round}`]))
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: {
-      name: 'hostile',
+      name,
       namespace: 'shop',
       labels: { ...labels, [SCRIPT]: SCRIPT },
       annotations: { note: `${round}${'x'.repeat(1_000_000)}`, [SCRIPT]: `${SCRIPT}${round}` },

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startBrowser } from '../servers/chromium.ts'
 import { waitFor } from '../wait-for.ts'
-import { deployment, hostile, type PageBed, startPageBed, TOKENS, warning } from './bed.ts'
+import { deployment, hostile, outage, type PageBed, SCRIPT, startPageBed, TOKENS, warning } from './bed.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const WIDE = { width: 1280, height: 800 }
@@ -105,7 +105,8 @@ test('acceptance 1: what happened to shop/web, and who was notified with which t
   const title = await newest.locator('.sink-line', { hasText: 'oncall' }).locator('.stored b').innerText()
   expect(bed.oncall.requests.map((it) => it.body).join()).toContain(title)
   await expectText(newest.locator('.diff').last(), 'shop/web:1.42')
-  await expectText(newest.locator('.waterfall').first(), 'attempt 1')
+  for (const step of ['in lane', 'attempt 1', 'rendered in', 'answered'])
+    await expectText(newest.locator('.waterfall').first(), step)
   await expectText(newest.locator('.rule-tree'), 'rollouts matched then')
 })
 
@@ -340,10 +341,95 @@ test('a silence is added and ended', async () => {
   await waitFor(async () => (await bed.api('/overview')).silences === 0, { what: 'the end of the silence' })
 })
 
+test('an incident is acknowledged, and repeats no more', async () => {
+  bed.store.put(outage(1))
+  await recorded(({ outcome, rule }) => outcome === 'delivered' && rule === 'outages')
+  await visit('/')
+  const incident = row('Open incidents', 'outage-1')
+  await incident.getByRole('button', { name: 'Acknowledge' }).click()
+  await expectText(incident, 'by token:ops')
+  bed.store.put(outage(2))
+  await recorded(({ limit, rule }) => limit === 'acknowledged' && rule === 'outages')
+})
+
+test('a hostile answer of a receiver and a hostile reason of a silence are text, too', async () => {
+  const isRefused = (it: any) => it.event?.name === 'hostile-refused'
+  bed.pager.answer(() => ({ status: 400, body: `${SCRIPT} \u202egpj.exe` }))
+  bed.store.put(hostile(1, 'hostile-refused'))
+  await waitFor(async () => (await bed.api('/dead-letters')).items.some(isRefused), { what: 'a dead letter' })
+  const silence = {
+    match: { namespace: 'nowhere' },
+    untilMs: Date.now() + 3_600_000,
+    reason: `${SCRIPT} \u202e`,
+  }
+  await fetch(`${bed.url}/api/v1/silences`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKENS.ops}`, 'content-type': 'application/json' },
+    body: JSON.stringify(silence),
+  })
+  await visit('/dead-letters')
+  await page.locator('.letters summary').first().click()
+  await expectText(page.locator('.letters .object-json'), 'hostile-refused')
+  await expectText(page.locator('.letters'), '<script>alert(1)</script>')
+  await expectText(page.locator('.letters .code').first(), 'U+202E')
+  await visit('/silences')
+  await expectText(row('Silences', 'nowhere'), '<script>alert(1)</script>')
+  await expectText(row('Silences', 'nowhere').locator('.code').first(), 'U+202E')
+  expect(await page.locator('main img, main script').count()).toBe(0)
+})
+
+/** In place of the stream: 10,000 records a second, as they come from a server that keeps up. */
+const FLOOD = `
+const own = window.fetch
+window.fetch = (address, options) => {
+  if (!String(address).includes('/api/v1/stream')) return own(address, options)
+  let at = 0
+  const recordAt = (i) => ({
+    ...{ outcome: 'delivered', atMs: Date.now(), rule: 'flood', sinks: ['bus'], attempts: [] },
+    event: { id: 'c/u/' + i + '/ADDED', type: 'ADDED', apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name: 'web-' + i },
+  })
+  const messageAt = (i) => 'id: ' + i + '\\nevent: record\\ndata: ' + JSON.stringify(recordAt(i)) + '\\n\\n'
+  const portion = () => Array.from({ length: 2_500 }, () => messageAt(++at)).join('')
+  const body = new ReadableStream({
+    start: (stream) => void setInterval(() => stream.enqueue(new TextEncoder().encode(portion())), 250),
+  })
+  return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }))
+}`
+
+test('at 10,000 records a second the live view lists a sample, shows that it does, and answers', async () => {
+  const flooded = await openPage(TOKENS.ops)
+  await flooded.context().addInitScript(FLOOD)
+  await flooded.goto(`${bed.url}/live`)
+  const state = flooded.locator('.live-state')
+  const received = async () =>
+    Number(/([\d,]+) received/.exec(await state.innerText())?.[1]?.replaceAll(',', ''))
+  await expectText(state, 'a sample: ')
+  await waitFor(async () => (await received()) > 20_000, { what: '20,000 records' })
+  expect(await flooded.locator('.virtual li').count()).toBeLessThan(100)
+  await flooded.getByRole('button', { name: 'Pause' }).click()
+  await expectText(state, 'paused')
+  const first = () => flooded.locator('.virtual li').first().innerText()
+  const [shown, before] = [await first(), await received()]
+  await waitFor(async () => (await received()) > before + 5_000, { what: 'more records' })
+  expect(await first()).toBe(shown)
+  await flooded.getByRole('link', { name: 'Ledger' }).click()
+  await expectText(flooded.locator('main'), 'The ledger balances.')
+  await flooded.context().close()
+})
+
 test('an object that nobody knows: since when the history goes back, and what is watched', async () => {
   await visit('/objects/Deployment/shop/gone')
   await expectText(page.locator('.empty'), 'The history goes back to')
   await expectText(page.locator('.empty'), 'deployments.apps')
+})
+
+test('of an object that may wait behind more deliveries than were searched, the page does not claim to know nothing', async () => {
+  const none = { items: [], isComplete: false, watched: ['deployments.apps (all namespaces)'] }
+  await page.route(/\/api\/v1\/objects[/?]/, (route) => route.fulfill({ json: none }))
+  await visit('/objects/Deployment/shop/behind')
+  await expectText(page.locator('.empty'), 'deployments.apps')
+  expect(await page.locator('.empty').innerText()).not.toMatch(/nothing is known/i)
+  await page.unroute(/\/api\/v1\/objects[/?]/)
 })
 
 test('the keyboard alone reaches an explanation', async () => {
@@ -401,6 +487,7 @@ test('axe finds nothing in any view, in light and dark, wide and on a phone', as
       const width = await page.evaluate('document.documentElement.scrollWidth')
       expect(width, `${path} is wider than the screen`).toBeLessThanOrEqual(size.width)
     }
+    if (path === '/dead-letters') await withDialog(async () => expect(await violations()).toEqual([]))
   }
 }, 240_000)
 
@@ -452,6 +539,14 @@ const BROKEN = `(() => {
   }
   return broken
 })()`
+
+async function withDialog(look: () => Promise<void>): Promise<void> {
+  await row('Groups', 'pager').getByRole('button', { name: 'Drop' }).click()
+  await page.getByRole('dialog').waitFor()
+  await look()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
 
 async function recordsInView(): Promise<void> {
   await expectText(page.getByRole('status').first(), 'live')

@@ -3,7 +3,7 @@ import { createRing } from '../../src/observe/page/data/ring.ts'
 import { noteSamples, ratesOf, samplesOf } from '../../src/observe/page/data/samples.ts'
 import { sseReader } from '../../src/observe/page/data/sse.ts'
 import { eventLink, isEventId, objectLink, withQuery } from '../../src/observe/page/links.ts'
-import { outcomeText } from '../../src/observe/page/outcome.ts'
+import { outcomeText, untitledText } from '../../src/observe/page/outcome.ts'
 import { inOneLine, pieces, webLink } from '../../src/observe/page/shown.ts'
 
 describe('text of others', () => {
@@ -52,6 +52,15 @@ test('until when an event is suppressed, with the date on another day', () => {
   expect(until('mute', 12 * 3_600_000)).toBe('suppressed by mute until 2026-11-27 01:35')
   expect(until('acknowledged', 1_800_000)).toBe('suppressed: acknowledged until 14:05')
   expect(until('resolve', undefined)).toBe('suppressed by resolve')
+})
+
+test('an event without a title was sent as data, waits, or was not sent', () => {
+  const untitled = (...outcomes: ('delivered' | 'suppressed' | 'waiting' | 'failed' | 'dead')[]) =>
+    untitledText(outcomes.map((outcome) => ({ outcome })))
+  expect(untitled('suppressed', 'delivered')).toBe('sent as data, which has no title')
+  for (const outcome of ['waiting', 'failed'] as const)
+    expect(untitled('suppressed', outcome)).toBe('nothing was sent yet')
+  for (const outcome of ['suppressed', 'dead'] as const) expect(untitled(outcome)).toBe('no message was sent')
 })
 
 test('addresses encode each part', () => {

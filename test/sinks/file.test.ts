@@ -141,7 +141,7 @@ test('only maxFiles full files are kept, the newest', async () => {
 test('full files that a clock ahead named years later push nothing newer out', async () => {
   const { path, names, allIds } = room()
   const batch = sampleMessages(12)
-  const options = { path, maxSize: '1KB', maxFiles: 3 }
+  const options = { path, maxSize: '1Ki', maxFiles: 3 }
   for (const [part, nowMs] of [
     [batch.slice(0, 6), Date.parse('2036-01-01')],
     [batch.slice(6), Date.now()],

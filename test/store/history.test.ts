@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import type { HistoryRecord } from '../../src/model/history-record.ts'
+import { silentLog } from '../../src/observe/log.ts'
 import type { Outcome } from '../../src/sink/index.ts'
+import { startHistory } from '../../src/store/history/history.ts'
 import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/history/history-format.ts'
-import { readHistory } from '../../src/store/history/read-history.ts'
+import { noteHistoryLoss, readHistory } from '../../src/store/history/read-history.ts'
 import { ACKNOWLEDGE, ackArguments, type LaneAcks } from '../../src/store/lanes/ack-script.ts'
+import { readStatus } from '../../src/store/ledger.ts'
+import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { runScript } from '../../src/store/redis/script.ts'
 import { limitsIn, START_MS } from '../rules/limits/bed.ts'
 import { waitFor } from '../wait-for.ts'
@@ -30,11 +34,21 @@ test('what the history packs comes out as it was', () => {
   const regarding = { kind: 'Pod', namespace: 'shop', name: 'web' }
   const groups: HistoryRecord[][] = [
     [
-      { outcome: 'delivered', atMs: 5, event, rule: 'r', sinks: ['s'], attempts: [{ atMs: 3, tookMs: 2 }] },
+      {
+        outcome: 'delivered',
+        atMs: 5,
+        event,
+        rule: 'r',
+        sinks: ['s'],
+        attempts: [{ atMs: 3, tookMs: 2, renderedMs: 1 }],
+      },
       {
         ...{ outcome: 'dead', atMs: 1_000, rule: 'r', sinks: ['s'], reason: 'expired', detail: 'late' },
         event: { ...event, namespace: 'shop', reason: 'BackOff', regarding },
-        attempts: [{ atMs: 900, tookMs: 1, error: '503' }],
+        attempts: [
+          { atMs: 900, tookMs: 1, error: '503' },
+          { atMs: 950, tookMs: 9, renderedMs: 7 },
+        ],
         attemptCount: 12,
         isReplay: true,
       },
@@ -111,6 +125,21 @@ test('a delivery leaves one record, with its failed attempts, and the ledger agr
   expect(await collect(readHistory(it.redis, it.keys, { names: [nameOfUid('uid-b')] }))).toEqual(
     records.filter(({ event }) => event.name === 'b'),
   )
+})
+
+test('an attempt has how long its message took to render', async () => {
+  await using it = await startLaneBed()
+  const sink = scriptedSink(({ content }) => (content.title === '' ? ODD : DELIVERED))
+  const onRender = () => {
+    for (const endMs = performance.now() + 20; performance.now() < endMs; );
+  }
+  await it.put('hook/n1', 'a@1')
+  it.work({ hook: sink }, { history: WEEK, onRender }).wake(['hook/n1'])
+  await it.drained('hook')
+  const [record] = await collect(readHistory(it.redis, it.keys))
+  const { tookMs = 0, renderedMs = 0 } = record?.attempts[0] ?? {}
+  expect(renderedMs).toBeGreaterThanOrEqual(20)
+  expect(renderedMs).toBeLessThanOrEqual(tookMs)
 })
 
 test('an object that fails alone leaves a record of each attempt in quarantine', async () => {
@@ -237,6 +266,47 @@ test('what limits suppress is recorded with the limit, also when its time comes 
   )
 })
 
+test('the next record removes those beyond their age, and a history that is turned off is deleted', async () => {
+  await using it = await startLaneBed()
+  const { redis, keys } = it
+  const event = {
+    type: 'MODIFIED',
+    apiVersion: 'v1',
+    kind: 'Pod',
+    name: 'old',
+    id: 'c/u/1/MODIFIED',
+  } as const
+  const nowMs = Date.now()
+  const store = async (atMs: number) => {
+    const record: HistoryRecord = {
+      ...{ outcome: 'delivered', atMs, event, rule: 'r', sinks: ['hook'], attempts: [] },
+    }
+    for (let i = 0; i < 150; i++) await redis.xadd(keys.history, `${atMs}-*`, 'z', packHistory([[record]]))
+  }
+  await store(nowMs - 1_000_000)
+  await store(nowMs - 10_000)
+  let bounds: typeof WEEK | undefined = { ...WEEK, keepMs: 60_000 }
+  const history = startHistory({
+    ...{ redis, keys, bounds: () => bounds, isFull: () => false },
+    ...{ clock: Date, log: silentLog, troubles: createTroubles(silentLog) },
+  })
+  await using _ = { [Symbol.asyncDispose]: async () => history.close() }
+  await it.put('hook/n1', 'a@1')
+  it.work({ hook: scriptedSink(() => DELIVERED) }, { history: bounds }).wake(['hook/n1'])
+  await it.drained('hook')
+  const ages = (await collect(readHistory(redis, keys))).map(({ atMs }) => nowMs - atMs)
+  // Redis removes whole nodes of a stream, of a hundred entries.
+  expect(ages.filter((it) => it > 60_000).length).toBeLessThan(100)
+  expect(ages.filter((it) => it <= 60_000)).toHaveLength(151)
+
+  bounds = undefined
+  expect(history.isOn()).toBe(false)
+  // A process that still keeps one takes that for a loss.
+  await noteHistoryLoss(redis, keys, { atMs: Date.now(), why: 'lost' })
+  const isGone = async () => (await redis.exists(keys.history, keys.historyLost)) === 0
+  await waitFor(isGone, { what: 'the history to be deleted' })
+})
+
 test('a history beyond its bytes loses its oldest records', async () => {
   await using it = await startLaneBed()
   const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history: { ...WEEK, maxBytes: 20_000 } })
@@ -249,4 +319,41 @@ test('a history beyond its bytes loses its oldest records', async () => {
   const kept = async () => (await collect(readHistory(it.redis, it.keys))).map(said)
   await waitFor(async () => !(await kept()).includes('delivered a@1 hook'), { what: 'the oldest to go' })
   expect(await kept()).toContain('delivered a@3000 hook')
+})
+
+/** The check of every five seconds has seen what is there. */
+async function isChecked(it: Awaited<ReturnType<typeof startLaneBed>>): Promise<void> {
+  await waitFor(async () => (await it.redis.pttl(it.keys.history)) > 0, { what: 'a check of the history' })
+}
+
+test('status has a history that Redis lost, also after new deliveries; one that was trimmed is not', async () => {
+  await using it = await startLaneBed()
+  const history = { ...WEEK, maxBytes: 60_000 }
+  const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history })
+  const deliver = async (...names: string[]) => {
+    await it.put('hook/n1', ...names)
+    lanes.wake(['hook/n1'])
+    await it.drained('hook')
+  }
+  const lost = async () =>
+    (await readStatus(it.redis, it.keys, { verify: false, now: Date.now() })).historyLost
+  const records = async () => (await collect(readHistory(it.redis, it.keys))).length
+  await deliver(...numbered('a', 100))
+  await isChecked(it)
+  // More than it may have: the check removes the oldest.
+  let count = 100
+  while ((await records()) === count) {
+    await deliver(...numbered(`b${count}-`, 100))
+    count += 100
+  }
+  await it.redis.persist(it.keys.history)
+  await isChecked(it)
+  expect(await lost()).toBeUndefined()
+
+  const beforeMs = Date.now()
+  await it.redis.del(it.keys.history)
+  await deliver('after@1')
+  await waitFor(async () => (await lost()) !== undefined, { what: 'the loss' })
+  expect(await lost()).toMatchObject({ why: 'lost' })
+  expect((await lost())?.atMs).toBeGreaterThanOrEqual(beforeMs)
 })

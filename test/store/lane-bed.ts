@@ -109,6 +109,8 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       log?: Logger
       logs?: DeliveryLogs
       history?: HistoryBounds
+      /** Called when a message is rendered. */
+      onRender?(): void
       /** Redis is nearly full. */
       isFull?(): boolean
       /** Another way to the same Redis. */
@@ -132,7 +134,13 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
       drainedAfterMs: options.drainedAfterMs ?? 30_000,
       onDrained: (sink) => options.onDrained?.(sink),
       maxBatchOf: () => options.maxBatch,
-      render: createRender({ routeOf: () => ({}), contentOf: ({ summary }) => contentOfSummary(summary) }),
+      render: createRender({
+        routeOf: () => ({}),
+        contentOf({ summary }) {
+          options.onRender?.()
+          return contentOfSummary(summary)
+        },
+      }),
       namesLanes: () => options.namesLanes ?? false,
       joins: () => options.joins ?? false,
       policy: {

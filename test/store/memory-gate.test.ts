@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import { historyExtent } from '../../src/store/history/read-history.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { createMemoryGate } from '../../src/store/redis/memory-gate.ts'
@@ -54,14 +55,20 @@ test('it closes when Redis is 80 % full, and opens when there is room again', as
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
-test('the journal makes room first', async () => {
+test('journal and history make room first, and status has that the history is gone', async () => {
   await using it = await bed()
-  for (let i = 0; i < 30; i++) await it.redis.xadd(it.keys.journal, '*', 'z', 'x'.repeat(MB))
-  await it.redis.set(it.keys.journalBytes, 30 * MB)
+  const beforeMs = Date.now()
+  for (let i = 0; i < 10; i++)
+    for (const stream of [it.keys.journal, it.keys.history, it.keys.suppressed])
+      await it.redis.xadd(stream, '*', 'z', 'x'.repeat(MB))
+  await it.redis.set(it.keys.journalBytes, 10 * MB)
   await it.fill(22 * MB)
-  const gone = async () => (await it.redis.exists(it.keys.journal, it.keys.journalBytes)) === 0
-  await waitFor(gone, { what: 'the journal to go' })
+  const records = [it.keys.journal, it.keys.journalBytes, it.keys.history, it.keys.suppressed]
+  await waitFor(async () => (await it.redis.exists(...records)) === 0, { what: 'the records to go' })
   await waitFor(() => !it.gate.isClosed(), { what: 'the gate to open' })
+  const lost = async () => (await historyExtent(it.redis, it.keys)).lost
+  await waitFor(async () => (await lost())?.why === 'full', { what: 'the reason' })
+  expect((await lost())?.atMs).toBeGreaterThanOrEqual(beforeMs)
 })
 
 test('whoever waits at it gives up with its signal', async () => {

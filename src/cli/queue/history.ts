@@ -1,7 +1,12 @@
 import type { HistoryRecord } from '../../model/history-record.ts'
+import { titleIn } from '../../store/commit/stored-json.ts'
 import { isOf } from '../../store/history/history-target.ts'
 import { historyExtent, readHistory } from '../../store/history/read-history.ts'
+import { readReportsWithRules } from '../../store/process-reports.ts'
+import { readHash } from '../../store/redis/scan.ts'
+import { watchViews } from '../../store/status-views.ts'
 import { objectTitle } from '../../text/object-title.ts'
+import { printable } from '../../text/printable.ts'
 import { duration } from '../../text/quantities.ts'
 import { type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
@@ -42,18 +47,35 @@ export async function history(object: string | undefined, options: HistoryOption
   return 0
 }
 
-/** Returns since when there is a history, or why there is none. */
+/** Returns since when there is a history, or why there is none; where an object was asked for, also what is watched. */
 export async function nothing(
-  { redis, keys }: OpenQueue,
+  queue: OpenQueue,
   object: string | undefined,
   { sink, rule }: { sink?: string; rule?: string },
 ): Promise<string> {
-  const { oldestMs } = await historyExtent(redis, keys)
+  const { oldestMs } = await historyExtent(queue.redis, queue.keys)
   const asked = [object && ` of ${object}`, rule && ` by the rule ${rule}`, sink && ` for the sink ${sink}`]
   const of = asked.filter(Boolean).join('')
-  if (oldestMs === undefined)
-    return 'there is no history: nothing was delivered since it is kept, or the configuration has "history: false"\n'
-  return `nothing${of} was delivered, given up or suppressed since ${timeOf(oldestMs)}, when the history begins\n`
+  const since =
+    oldestMs === undefined
+      ? 'there is no history: nothing was delivered since it is kept, or the configuration has "history: false"\n'
+      : `nothing${of} was delivered, given up or suppressed since ${timeOf(oldestMs)}, when the history begins\n`
+  return object === undefined ? since : since + (await watchedText(queue))
+}
+
+const MOST_WATCHED = 20
+
+/** `watched: pods in shop`; while no process watches, what is stored. */
+async function watchedText({ redis, keys }: OpenQueue): Promise<string> {
+  const live = watchViews({ instances: await readReportsWithRules(redis, keys) })
+  const titles =
+    live.length > 0
+      ? live.map(({ watch }) => watch.title)
+      : [...(await readHash(redis, keys.sources))].map(([key, text]) => titleIn(text) ?? key)
+  if (titles.length === 0) return 'nothing is watched\n'
+  const shown = [...new Set(titles)].toSorted()
+  const more = shown.length > MOST_WATCHED ? ` and ${shown.length - MOST_WATCHED} more` : ''
+  return `watched: ${printable(shown.slice(0, MOST_WATCHED).join(', '))}${more}; an object that no rule matched is not in the history\n`
 }
 
 function asTable(records: readonly HistoryRecord[]): string {

@@ -257,9 +257,13 @@ function ledger({ ledger }: StatusReport): string {
     : 'ledger: NOT BALANCED; please report this with the output of `kubeherald status --json --verify`\n'
 }
 
-function history({ history, atMs }: StatusReport): string {
-  if (!history) return ''
-  return `history: ${(history.bytes / 1e6).toFixed(1)} MB of the last ${duration(atMs - history.oldestMs)}\n`
+function history({ history, historyLost: lost, atMs }: StatusReport): string {
+  const size = history
+    ? `history: ${(history.bytes / 1e6).toFixed(1)} MB of the last ${duration(atMs - history.oldestMs)}\n`
+    : ''
+  if (!lost) return size
+  const why = lost.why === 'lost' ? 'lost with Redis' : 'deleted, because Redis was nearly full,'
+  return `${size}history: ${why} ${relative(lost.atMs, atMs)}: what was delivered before is not known\n`
 }
 
 function journal({ journal, atMs }: StatusReport): string {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type App, type Role, startApp } from '../../app/app.ts'
 import type { Config } from '../../config/schema.ts'
-import { DEMO_STARTER } from '../../config/starter.ts'
+import { demoStarter } from '../../config/starter.ts'
 import { freePort } from '../../observe/server/http.ts'
 import { allSinks, sinkLoader } from '../../sink-types.ts'
 import { addressOf, targetOf } from '../../store/redis/redis-target.ts'
@@ -99,13 +99,14 @@ async function start(
   ending: AbortSignal,
 ): Promise<App> {
   const { log } = output
-  const starter = demo && DEMO_STARTER
+  const starter = demo && file === undefined ? await openDemoStarter(stack) : undefined
   const configuration = await readConfiguration(file, allSinks, starter, pluginsOff(options))
   const { sinkTypes } = configuration
   printWarnings(configuration, output)
   const config = demo ? await demoConfig(configuration.config, file, options) : configuration.config
   const load = sinkLoader(sinkTypes)
-  reactions.onlyPrints = await onlyPrints(config, load)
+  // The chat and the pager of a demo are in this process.
+  reactions.onlyPrints = starter !== undefined || (await onlyPrints(config, load))
   requireShared(options.role, config)
   const kubeconfig = demo
     ? await openDemo(stack)
@@ -167,6 +168,11 @@ function requireShared(role: Role, config: Config): void {
   throw new UsageError(
     `${cause} shares its work with other processes: write into the configuration of all of them\n${missing.map((it) => `  ${it}`).join('\n')}`,
   )
+}
+
+async function openDemoStarter(stack: AsyncDisposableStack): Promise<string> {
+  const { startDemoReceivers } = await import('../../demo/receivers.ts')
+  return demoStarter(stack.use(await startDemoReceivers()).url)
 }
 
 async function openDemo(stack: AsyncDisposableStack): Promise<KubeconfigOptions> {

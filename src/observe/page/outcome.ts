@@ -44,6 +44,13 @@ export function outcomeText({ outcome, atMs = 0, limit, untilMs, reason, isRepla
   }
 }
 
+/** What is shown of an event without a title: only messages for readers have one. */
+export function untitledText(outcomes: readonly Ended[]): string {
+  const has = (...some: Ended['outcome'][]) => outcomes.some(({ outcome }) => some.includes(outcome))
+  if (has('delivered')) return 'sent as data, which has no title'
+  return has('waiting', 'failed') ? 'nothing was sent yet' : 'no message was sent'
+}
+
 /** ` until 14:05`; nothing where no end is known. */
 export function untilText(untilMs: number | undefined, atMs: number): string {
   return untilMs === undefined ? '' : ` until ${endTime(untilMs, atMs)}`

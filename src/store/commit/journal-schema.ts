@@ -10,12 +10,14 @@ const UNITS: Readonly<Record<string, number>> = {
   GiB: 2 ** 30,
 }
 
-/** A zod schema for a size: text in the file, bytes in the settings. */
+/** A zod schema for a size: text in the file (`256MB`, `256MiB`, or `256Mi` as in Kubernetes), bytes in the settings. */
 export function sizeText({ least, most, rule }: { least: number; most: number; rule: string }) {
   return z
     .string(rule)
-    .regex(/^\d{1,6}([KMG]B|[KMG]iB)$/, rule)
-    .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '')] ?? 0))
+    .regex(/^\d{1,6}([KMG]i?B|[KMG]i)$/, rule)
+    .transform(
+      (text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '').replace(/i$/, 'iB')] ?? 0),
+    )
     .refine((bytes) => bytes >= least && bytes <= most, rule)
 }
 

@@ -86,6 +86,8 @@ type Extra = Pick<
   replay?: 1
   /** Relative, too: events of one window end at the same time. */
   until?: number
+  /** Of each attempt, if one took time for it. */
+  rendered?: readonly number[]
 }
 
 type Row = [
@@ -133,6 +135,7 @@ function rowOf(record: HistoryRecord, baseMs: number): Row {
     notice,
     replay: isReplay && 1,
     until: untilMs === undefined ? undefined : untilMs - baseMs,
+    rendered: attempts.some((it) => it.renderedMs) ? attempts.map((it) => it.renderedMs ?? 0) : undefined,
   })
   const some = extra.filter(([, value]) => value !== undefined)
   if (regarding || event.reason !== undefined || some.length > 0)
@@ -163,12 +166,18 @@ function recordOf(row: Row, baseMs: number): HistoryRecord {
       regarding: { kind: ofKind, ...(inNamespace && { namespace: inNamespace }), name: named },
     }),
   }
+  const { replay, until, rendered = [], ...rest } = extra ?? {}
   const attempts: Attempt[] = []
   for (let i = 0; i < calls.length; i += 3) {
     const [ms, tookMs, error] = calls.slice(i, i + 3)
-    attempts.push({ atMs: atMs + Number(ms), tookMs: Number(tookMs), ...(error && { error: String(error) }) })
+    const renderedMs = rendered[i / 3]
+    attempts.push({
+      atMs: atMs + Number(ms),
+      tookMs: Number(tookMs),
+      ...(renderedMs && { renderedMs }),
+      ...(error && { error: String(error) }),
+    })
   }
-  const { replay, until, ...rest } = extra ?? {}
   return {
     outcome: OUTCOMES[outcome] ?? 'failed',
     atMs,

@@ -24,12 +24,18 @@ export interface Attempts {
 export function noteAttempt(
   item: { attempts?: Attempts },
   outcome: Outcome,
-  { atMs, tookMs, title }: { atMs: number; tookMs: number; title?: string | undefined },
+  {
+    atMs,
+    tookMs,
+    title,
+    renderedMs = 0,
+  }: { atMs: number; tookMs: number; title?: string | undefined; renderedMs?: number | undefined },
 ): void {
   if (outcome.kind === 'later') return
   const error = outcome.kind === 'delivered' ? undefined : outcome.detail || outcome.reason
   const note = outcome.kind === 'delivered' ? outcome.note : undefined
-  const times = { atMs: Math.round(atMs), tookMs: Math.round(tookMs) }
+  const times: Attempt = { atMs: Math.round(atMs), tookMs: Math.round(tookMs) }
+  if (renderedMs >= 0.5) times.renderedMs = Math.round(renderedMs)
   const kept = item.attempts?.kept ?? []
   kept.push(error === undefined ? times : { ...times, error: detailOf(error) })
   if (kept.length > FIRST_ATTEMPTS + LAST_ATTEMPTS) kept.splice(FIRST_ATTEMPTS, 1)

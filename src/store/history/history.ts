@@ -7,6 +7,7 @@ import type { Keys } from '../keys.ts'
 import { describeFault, isRefusal, type Troubles } from '../redis/redis-fault.ts'
 import { packHistory } from './history-format.ts'
 import { recordOfSuppressed } from './history-records.ts'
+import { lastHistoryLoss, noteHistoryLoss } from './read-history.ts'
 
 /** How much is kept; undefined while nothing is. */
 export interface HistoryBounds {
@@ -47,20 +48,59 @@ interface HistoryParts {
 const TRIM_MS = 5_000
 /** After trimming this part of the bound is used, so that not every check trims. */
 const TRIMMED_PART = 0.9
+/** Trimming leaves at least this part of that. */
+const LEFT_PART = 0.5
+/** All processes have noticed a loss within so many checks. */
+const RECENT_CHECKS = 3
 const TROUBLE = 'history'
 
-/** The time bound is kept by the scripts that append, the bound in bytes and the expiry of the keys by a check every five seconds. */
+/**
+ * The time bound is kept by the scripts that append, the bound in bytes and the expiry of the keys by a check every five seconds. The check
+ * also notices that Redis lost the history.
+ */
 export function startHistory(parts: HistoryParts): History {
   const { redis, keys, bounds, isFull, troubles, log, clock } = parts
+  /** The id of the newest entry of each stream, at the last check. */
+  const seen = new Map<string, string>()
 
   async function trim(): Promise<void> {
     const bound = bounds()
+    if (!bound || isFull()) seen.clear()
     if (!bound) {
-      await redis.unlink(keys.history, keys.suppressed)
+      await redis.unlink(keys.history, keys.suppressed, keys.historyLost)
       return
     }
-    for (const key of [keys.history, keys.suppressed]) await trimStream(redis, key, bound)
+    let isLost = false
+    for (const key of [keys.history, keys.suppressed]) {
+      isLost = (await hasLost(key, bound)) || isLost
+      await trimStream(redis, key, bound)
+    }
+    if (isLost) await noteLoss()
     troubles.over(TROUBLE)
+  }
+
+  /** Whether Redis lost what the last check saw. A bound removes the oldest entries only, and as few as it has to. */
+  async function hasLost(key: string, { keepMs, maxBytes }: HistoryBounds): Promise<boolean> {
+    const last = seen.get(key)
+    const isThere = last !== undefined && (await redis.xrange(key, last, last)).length > 0
+    const [newest] = await redis.xrevrange(key, '+', '-', 'COUNT', 1)
+    if (isFull()) seen.clear()
+    else if (newest) seen.set(key, newest[0])
+    else seen.delete(key)
+    if (last === undefined || isThere || isFull() || Number.parseInt(last, 10) < clock.now() - keepMs)
+      return false
+    const hasOlder = (await redis.xrange(key, '-', last, 'COUNT', 1)).length > 0
+    const bytes = Number((await redis.memory('USAGE', key)) ?? 0)
+    return hasOlder || bytes < (maxBytes / 2) * TRIMMED_PART * LEFT_PART
+  }
+
+  /** Another process may have deleted the history, since Redis was nearly full, or noticed the loss before. */
+  async function noteLoss(): Promise<void> {
+    const atMs = clock.now()
+    const known = await lastHistoryLoss(redis, keys)
+    if (known && known.atMs > atMs - RECENT_CHECKS * TRIM_MS) return
+    await noteHistoryLoss(redis, keys, { atMs, why: 'lost' })
+    log.warn({}, 'Redis lost the history: what was delivered before is not known')
   }
 
   const tick = () =>

@@ -211,11 +211,36 @@ export function recordsIn(fields: readonly Buffer[]): HistoryRecord[] {
     .toSorted((one, other) => other.atMs - one.atMs)
 }
 
+/** Why the history does not go back further: Redis lost its data, or was nearly full. */
+export interface HistoryLoss {
+  /** When it was noticed, Unix milliseconds. */
+  atMs: number
+  why: 'lost' | 'full'
+}
+
+/** For as long as a history is kept by default. */
+const LOSS_KEPT_MS = 604_800_000
+
+export async function noteHistoryLoss(redis: Redis, keys: Keys, loss: HistoryLoss): Promise<void> {
+  await redis.set(keys.historyLost, JSON.stringify(loss), 'PX', LOSS_KEPT_MS)
+}
+
+/** Returns the last loss; undefined if there was none in the last week. */
+export async function lastHistoryLoss(redis: Redis, keys: Keys): Promise<HistoryLoss | undefined> {
+  try {
+    const { atMs, why } = JSON.parse((await redis.get(keys.historyLost)) ?? 'null') as HistoryLoss
+    return Number.isFinite(atMs) ? { atMs, why: why === 'full' ? why : 'lost' } : undefined
+  } catch {
+    // None, or another program has taken the key.
+    return undefined
+  }
+}
+
 /** Since when the history goes back, in Unix milliseconds; undefined if it is empty. */
 export async function historyExtent(
   redis: Redis,
   keys: Keys,
-): Promise<{ bytes: number; oldestMs: number | undefined }> {
+): Promise<{ bytes: number; oldestMs: number | undefined; lost: HistoryLoss | undefined }> {
   const read = async (key: string) => {
     // Another program may have taken the key.
     const first = await redis.xrange(key, '-', '+', 'COUNT', 1).catch(() => [])
@@ -223,5 +248,9 @@ export async function historyExtent(
     return { bytes: Number(bytes ?? 0), oldestMs: first[0] && Number.parseInt(first[0][0], 10) }
   }
   const [deliveries, suppressed] = [await read(keys.history), await read(keys.suppressed)]
-  return { bytes: deliveries.bytes + suppressed.bytes, oldestMs: deliveries.oldestMs ?? suppressed.oldestMs }
+  return {
+    bytes: deliveries.bytes + suppressed.bytes,
+    oldestMs: deliveries.oldestMs ?? suppressed.oldestMs,
+    lost: await lastHistoryLoss(redis, keys),
+  }
 }

@@ -11,8 +11,11 @@ import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Retry, Verdict } from './delivery-policy.ts'
 import type { Item, UnreadableItem } from './lane-reader.ts'
 
-/** `shownTitle`: the title of its content as plain text, if the sink has read that. */
-type RenderedMessage = Message & { readonly shownTitle?: string | undefined }
+/** `shownTitle`: the title of its content as plain text, if the sink has read that. `renderedMs`: how long rendering took. */
+type RenderedMessage = Message & {
+  readonly shownTitle?: string | undefined
+  readonly renderedMs?: number | undefined
+}
 
 export interface SinkStateParts {
   /** delivery → message for its sink */
@@ -108,8 +111,10 @@ export class SinkState {
     const outcomes = await caller.call(this.#sink, messages)
     trace?.answered(outcomes)
     const tookMs = performance.now() - startedMs
-    for (const [i, item] of items.entries())
-      noteAttempt(item, outcomes[i] as Outcome, { atMs, tookMs, title: rendered[i]?.shownTitle })
+    for (const [i, item] of items.entries()) {
+      const { shownTitle: title, renderedMs } = rendered[i] as RenderedMessage
+      noteAttempt(item, outcomes[i] as Outcome, { atMs, tookMs, title, renderedMs })
+    }
     return outcomes
   }
 

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
+import { noteHistoryLoss } from '../history/read-history.ts'
 import type { Keys } from '../keys.ts'
 import { describeFault, isRefusal, type Troubles } from './redis-fault.ts'
 import { evictionOf, parseInfo, redisCli } from './requirements.ts'
@@ -60,12 +61,16 @@ export function createMemoryGate(parts: {
 
   /** Journal and history are deleted first: no delivery depends on them. */
   function giveUpRecords(): void {
-    redis
-      .unlink(keys.journal, keys.journalBytes, keys.history, keys.suppressed)
-      .then((gone) => {
-        if (gone > 0) log.warn({}, 'Redis is nearly full: journal and history are given up and begin again')
-      })
-      .catch((error) => log.debug({ error }, 'journal and history stay for now'))
+    const giveUp = async () => {
+      const [journal, history] = [
+        await redis.unlink(keys.journal, keys.journalBytes),
+        await redis.unlink(keys.history, keys.suppressed),
+      ]
+      if (journal + history > 0)
+        log.warn({}, 'Redis is nearly full: journal and history are given up and begin again')
+      if (history > 0) await noteHistoryLoss(redis, keys, { atMs: Date.now(), why: 'full' })
+    }
+    giveUp().catch((error) => log.debug({ error }, 'journal and history stay for now'))
   }
 
   async function sample(): Promise<void> {

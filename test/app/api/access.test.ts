@@ -94,6 +94,15 @@ describe('without tokens and proxy', () => {
     expect(asked({}, how)).toBe(expected)
   })
 
+  test.each<[string, Partial<Asking>]>([
+    ['an address elsewhere', { peer: '10.1.2.3' }],
+    ['a sidecar', { peer: '127.0.0.6' }],
+    ['a proxy of this machine', { headers: { host: 'localhost', forwarded: 'for=10.1.2.3' } }],
+  ])('%s does not get the page either', (_, how) => {
+    expect(createAccess({}).page({ ...LOCALLY, url: '/', ...how })).toMatchObject({ status: 404 })
+    expect(createAccess({}).page({ ...LOCALLY, url: '/' })).toBeUndefined()
+  })
+
   test('a name of server.hosts is ours', () => {
     expect(asked({ hosts: ['herald.test'] }, { headers: { host: 'Herald.test:9464' } })).toBe('local act')
   })

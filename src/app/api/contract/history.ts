@@ -23,6 +23,9 @@ export type EventSummary = z.output<typeof EventSummary>
 export const Attempt = z.strictObject({
   atMs: Ms,
   tookMs: Count,
+  renderedMs: Count.optional().meta({
+    description: 'How much of `tookMs` the message took to render; absent: less than half a millisecond.',
+  }),
   error: z.string().optional().meta({ description: 'Absent: it succeeded.' }),
 })
 export type Attempt = z.output<typeof Attempt>

@@ -66,8 +66,7 @@ function Known({ story }: { story: EventStory }) {
 
 function noChanges({ event, rules }: EventStory): string {
   if (event?.type === 'ADDED') return 'It is new: there was nothing before.'
-  if (rules)
-    return 'The state before is not kept: a rule with "changed", or a sink that shows changes, keeps it.'
+  if (rules) return 'Not known: the journal has no earlier state of this object.'
   return 'Not kept. The journal keeps it: "journal: { keep: 24h }" in the configuration.'
 }
 

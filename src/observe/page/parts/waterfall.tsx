@@ -7,6 +7,8 @@ interface Step {
   label: string
   fromMs: number
   toMs: number
+  /** Of an attempt: when the message was rendered. */
+  renderedMs?: number
   kind: 'lane' | 'good' | 'bad'
   result: string
   error?: string | undefined
@@ -14,23 +16,24 @@ interface Step {
 
 type Calls = Pick<SinkLine, 'enqueuedMs' | 'attempts' | 'attemptCount'>
 
-/** From the lane to the answer: how long a delivery waited, and each attempt. */
+/** From the lane to the answer: how long a delivery waited, and each attempt with its rendering. */
 export function Waterfall({ line }: { line: Calls }) {
   const steps = stepsOf(line)
   const [fromMs, toMs] = [Math.min(...steps.map((it) => it.fromMs)), Math.max(...steps.map((it) => it.toMs))]
   const all = Math.max(1, toMs - fromMs)
   const percent = (ms: number) => `${((100 * ms) / all).toFixed(2)}%`
   if (steps.length === 0) return null
+  const span = (from: number, to: number, kind: string) => (
+    <span class={`span ${kind}`} style={{ left: percent(from - fromMs), width: percent(to - from) }} />
+  )
   return (
     <ol class="waterfall" aria-label="Attempts">
       {steps.map((step) => (
         <li key={step.label}>
           <span class="step">{step.label}</span>
           <span class="track" title={`${exact(step.fromMs)} – ${exact(step.toMs)}`}>
-            <span
-              class={`span ${step.kind}`}
-              style={{ left: percent(step.fromMs - fromMs), width: percent(step.toMs - step.fromMs) }}
-            />
+            {span(step.fromMs, step.toMs, step.kind)}
+            {step.renderedMs && span(step.fromMs, step.renderedMs, 'rendered')}
           </span>
           <span class="took">{duration(step.toMs - step.fromMs)}</span>
           <span class="result">{step.error === undefined ? step.result : <Text of={step.error} />}</span>
@@ -55,7 +58,7 @@ function stepsOf({ enqueuedMs, attempts, attemptCount }: Calls): Step[] {
       kind: 'lane',
       result: 'observed, stored, read',
     })
-  for (const [index, { atMs, tookMs, error }] of attempts.entries()) {
+  for (const [index, { atMs, tookMs, renderedMs = 0, error }] of attempts.entries()) {
     const isAfterGap = left > 0 && index >= FIRST_KEPT
     if (left > 0 && index === FIRST_KEPT) {
       const before = attempts[index - 1]
@@ -71,8 +74,9 @@ function stepsOf({ enqueuedMs, attempts, attemptCount }: Calls): Step[] {
       label: `attempt ${index + 1 + (isAfterGap ? left : 0)}`,
       fromMs: atMs,
       toMs: atMs + tookMs,
+      ...(renderedMs > 0 && { renderedMs: atMs + renderedMs }),
       ...(error === undefined
-        ? { kind: 'good', result: 'answered: accepted' }
+        ? { kind: 'good', result: `rendered in ${duration(renderedMs)}, answered: accepted` }
         : { kind: 'bad', result: '', error }),
     } as Step)
   }

@@ -77,10 +77,12 @@ function Results({ found, wanted }: { found: FoundObjects; wanted: string }) {
 export function Unknown({ found, wanted }: { found: FoundObjects; wanted: string }) {
   const { historyFromMs, watched, isComplete } = found
   return (
-    <Empty title={`Nothing is known of "${inOneLine(wanted, 100)}".`}>
+    <Empty title={`Nothing ${isComplete ? 'is known' : 'was found'} of "${inOneLine(wanted, 100)}".`}>
+      {!isComplete &&
+        'Only a part of the history, the waiting deliveries and the dead letters was searched. '}
       {historyFromMs === undefined
         ? 'The history is empty.'
-        : `The history goes back to ${exact(historyFromMs)}${isComplete ? '' : ', and only its newest records were searched'}.`}{' '}
+        : `The history goes back to ${exact(historyFromMs)}.`}{' '}
       It has objects of which an event was delivered, suppressed or given up; an object that no rule matched
       is not in it. See <Link href="/watches">watches</Link> and <Link href="/rules">rules</Link>. Watched:{' '}
       {watched.length === 0 ? (

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { Link } from 'wouter-preact'
-import { count, counted } from '../../../text/quantities.ts'
+import { count } from '../../../text/quantities.ts'
 import type { History, Lanes, Sink } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
 import { ratesOf, samplesOf } from '../data/samples.ts'
@@ -121,7 +121,7 @@ function LaneList({ name }: { name: string }) {
           return (
             <>
               {busy.length === 0 ? (
-                <p class="note">Nothing waits in its {counted(items.length, 'lane')}.</p>
+                <p class="note">Nothing waits in its lanes.</p>
               ) : (
                 <Table
                   label="Lanes"

@@ -6,7 +6,7 @@ import { getJson, type RequestError } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
 import { announce } from '../data/state.ts'
 import { eventLink, type Named, objectPath, withQuery } from '../links.ts'
-import { changeText, outcomeText, statusOf } from '../outcome.ts'
+import { changeText, outcomeText, statusOf, untitledText } from '../outcome.ts'
 import { EventBody } from '../parts/event-body.tsx'
 import { Mark } from '../parts/mark.tsx'
 import { Heading, Loaded } from '../parts/states.tsx'
@@ -31,7 +31,7 @@ export function StoryView(params: { kind: string; namespace: string; name: strin
       <Loaded from={story}>
         {(it) =>
           it.items.length === 0 && it.next === undefined ? (
-            <Nothing wanted={title} />
+            <Nothing wanted={title} isComplete={it.isComplete} />
           ) : (
             <Rows story={it} path={`/objects/${objectPath(of)}/events`} />
           )
@@ -41,9 +41,13 @@ export function StoryView(params: { kind: string; namespace: string; name: strin
   )
 }
 
-function Nothing({ wanted }: { wanted: string }) {
+function Nothing({ wanted, isComplete }: { wanted: string; isComplete: boolean }) {
   const found = useResource<FoundObjects>(`/objects?${new URLSearchParams({ q: wanted })}`)
-  return <Loaded from={found}>{(it) => <Unknown found={it} wanted={wanted} />}</Loaded>
+  return (
+    <Loaded from={found}>
+      {(it) => <Unknown found={{ ...it, isComplete: it.isComplete && isComplete }} wanted={wanted} />}
+    </Loaded>
+  )
 }
 
 function Rows({ story, path }: { story: Story; path: string }) {
@@ -103,7 +107,7 @@ function Row({ item, isFirst }: { item: StoryItem; isFirst: boolean }) {
               <Text of={reason} longest={60} />{' '}
             </b>
           )}
-          {title ? <Text of={title} longest={160} /> : <span class="note">no message was sent</span>}
+          {title ? <Text of={title} longest={160} /> : <span class="note">{untitledText(outcomes)}</span>}
         </span>
         <span class="outcomes">
           {outcomes.slice(0, 6).map((it, index) => (
