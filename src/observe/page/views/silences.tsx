@@ -52,7 +52,14 @@ export function SilencesView() {
                 { title: 'From', cell: (it) => <Time at={it.fromMs} /> },
                 { title: 'Until', cell: (it) => <Time at={it.untilMs} /> },
                 { title: 'Reason', cell: (it) => <Text of={it.reason} longest={200} /> },
-                { title: 'By', cell: (it) => <Text of={it.by} longest={60} /> },
+                {
+                  title: 'By',
+                  cell: (it) => (
+                    <span class="whole">
+                      <Text of={it.by} longest={60} />
+                    </span>
+                  ),
+                },
                 {
                   title: 'Suppressed',
                   isNumber: true,
