@@ -79,9 +79,14 @@ export const deliveryMetrics = {
     SIZES,
     EACH_SINK,
   ),
-  sinkHealthy: gauge('sink_healthy', '1 unless the last call failed because of the sink itself.', ['sink'], {
-    read: { sink: ({ healthy }) => (healthy ? 1 : 0) },
-  }),
+  sinkHealthy: gauge(
+    'sink_healthy',
+    '0 after a call that failed because of the sink itself, until one succeeds or other processes have all of its lanes; else 1.',
+    ['sink'],
+    {
+      read: { sink: ({ healthy }) => (healthy ? 1 : 0) },
+    },
+  ),
   failingTargets: gauge('sink_failing_targets', 'Channels or topics of the sink that fail.', ['sink'], {
     read: { sink: ({ failingTargets }) => failingTargets },
   }),

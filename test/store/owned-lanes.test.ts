@@ -64,7 +64,7 @@ async function startOwnedBed(hook: Sink) {
     owned.drop()
     quarantine.close()
   })
-  return { ...bed, owned, quarantine, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { ...bed, owned, quarantine, sinks, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 test('a register that was read before a quarantined object returned to its lane does not quarantine it again', async () => {
@@ -108,6 +108,28 @@ test('a register that names a quarantine lane of before it was read quarantines 
   }
   expect(sink.took).toEqual(['odd@1', 'odd@2'])
 })
+
+test.each(['sink', 'target'] as const)(
+  "a failing %s is another process's to report once that has the lanes",
+  async (scope) => {
+    const hook = scriptedSink(() => ({ kind: 'retry', scope, reason: 'server-error', detail: 'no' }))
+    await using it = await startOwnedBed(hook)
+    const lanes = slotsOf('hook').slice(0, 2)
+    for (const lane of lanes) await it.put(lane, 'web@1')
+    it.owned.wake(lanes)
+    it.owned.beginScan()(new Map(lanes.map((lane) => [lane, 1])))
+    const failing = () => {
+      const { healthy, failingTargets } = it.sinks.get('hook')?.status(0) ?? {}
+      return scope === 'sink' ? Number(!healthy) : failingTargets
+    }
+    const all = scope === 'sink' ? 1 : 2
+    await waitFor(() => failing() === all, { what: 'the failures' })
+    it.owned.drop(lanes.slice(0, 1))
+    expect(failing()).toBe(1)
+    it.owned.drop(lanes.slice(1))
+    expect(failing()).toBe(0)
+  },
+)
 
 test('a lane that becomes empty while its oldest deliveries are read stays one lane', async () => {
   const steps: string[] = []

@@ -228,11 +228,13 @@ export class OwnedLanes implements LaneOwner {
     const lost = new Set(slots)
     const { tokens } = this.#in(slots)
     for (const slot of lost) this.#ready.delete(slot)
-    for (const [lane, worker] of [...this.#workers]) {
-      if (!lost.has(slotOf(lane))) continue
-      this.#workers.delete(lane)
+    const dropped = [...this.#workers.values()].filter(({ name }) => lost.has(slotOf(name)))
+    for (const worker of dropped) {
+      this.#workers.delete(worker.name)
       worker.drop()
     }
+    const kept = new Set([...this.#workers.values()].map(({ sink }) => sink))
+    for (const { name, sink } of dropped) this.#services.sinks.get(sink)?.handedOver(name, !kept.has(sink))
     this.quarantine.drop(lost)
     this.quarantine.resume(tokens)
   }

@@ -180,6 +180,12 @@ export class SinkState {
     this.#setHealthy(false)
   }
 
+  /** Another process has a lane now, and knows whether its target fails; with the last lane also whether the sink does. */
+  handedOver(lane: string, isLast: boolean): void {
+    this.failingLanes.passed(lane)
+    if (isLast) this.#setHealthy(true)
+  }
+
   /** The breaker is open: the sink's lanes continue when it may admit a probe. */
   awaitBreaker(): void {
     if (this.#closed) return
