@@ -512,8 +512,14 @@ test('the exact time is within the screen where the pointer is', async () => {
       const times = page.locator('main time:visible')
       await times.first().waitFor()
       for (const time of (await times.all()).slice(0, 5)) {
-        await time.hover()
-        const { x = -1, width: wide = 0 } = (await time.locator('.exact').boundingBox()) ?? {}
+        // A row may move away from the pointer.
+        const { x, width: wide } = await waitFor(
+          async () => {
+            await time.hover()
+            return time.locator('.exact').boundingBox()
+          },
+          { what: `the exact time of ${path} at ${width}` },
+        )
         expect([x >= 0, x + wide <= width], `${await time.innerText()} of ${path} at ${width}`).toEqual([
           true,
           true,
