@@ -123,7 +123,7 @@ export function deployment(image: string): KubeObject {
 /** A ConfigMap that is an incident. */
 export function outage(round: number): KubeObject {
   return {
-    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'outage-1', namespace: 'edge' } },
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'outage-1', namespace: 'shop' } },
     data: { round: String(round) },
   } as KubeObject
 }
