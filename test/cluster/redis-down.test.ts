@@ -50,6 +50,9 @@ test('acceptance 6: a full Redis pauses the watches, workers drain, and everythi
   for (const end = written + 30; written < end; written++) await write(written)
   // Others on the same Redis take the last room: now no write succeeds any more.
   await redis.command('CONFIG', 'SET', 'maxmemory', String((await info('used_memory')) - 20_000))
+  // Heartbeats, too, are refused: calls that would make room must not wait for them.
+  const ballast = async () => Number(await redis.command('EXISTS', '{kubeherald:test}:ballast'))
+  await waitFor(async () => (await ballast()) === 0, { what: 'the ballast to make room' })
   hook.answer(() => ({ status: 200 }))
   const delivered = () => hook.requests.filter(({ status }) => status === 200).length
   await waitFor(() => delivered() >= 100, {

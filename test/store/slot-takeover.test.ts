@@ -31,6 +31,7 @@ async function startSlotsBed() {
       drain: async () => true,
       onKept() {},
       onBeat() {},
+      onOutOfMemory() {},
       ...about,
     })
     stack.defer(() => slots.close())

@@ -76,12 +76,13 @@ test('a worker that loses its slots while it asks whether the sink is back asks 
   await it.drained('hook')
 })
 
-test('a refusal of an older token does not take a slot away that came back', async () => {
+test('a refusal of an older token does not take a slot away that came back; a full Redis is reported', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startRedis())
   const redis = openRedis(server.url, 'work', silentLog)
   stack.defer(() => redis.disconnect())
   const lost: string[] = []
+  let outOfMemory = 0
   const slots = new LaneSlots({
     ...{ redis, keys: keysOf('test'), log: silentLog, troubles: createTroubles(silentLog), clock: Date },
     processes: new LiveProcesses('worker'),
@@ -92,6 +93,7 @@ test('a refusal of an older token does not take a slot away that came back', asy
     drain: async () => true,
     onKept() {},
     onBeat() {},
+    onOutOfMemory: () => void outOfMemory++,
   })
   stack.defer(() => slots.close())
   slots.start()
@@ -102,4 +104,7 @@ test('a refusal of an older token does not take a slot away that came back', asy
   expect([slots.token(slot), lost]).toEqual([token, []])
   slots.lost(slot, token)
   expect([slots.token(slot), lost]).toEqual([undefined, [slot]])
+  expect(outOfMemory).toBe(0)
+  await redis.config('SET', 'maxmemory', '1mb')
+  await waitFor(() => outOfMemory > 0, { what: 'a heartbeat that a full Redis refuses to be reported' })
 })

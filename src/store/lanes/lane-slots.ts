@@ -3,7 +3,7 @@ import type { Logger } from '../../observe/log.ts'
 import { laneByKey } from '../../sink/lane-key.ts'
 import { type Keys, sinkOf, slotsOf } from '../keys.ts'
 import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
-import { describeFault, isRefusal, type Troubles } from '../redis/redis-fault.ts'
+import { describeFault, isOutOfMemory, isRefusal, type Troubles } from '../redis/redis-fault.ts'
 import { runScript } from '../redis/script.ts'
 import {
   BEAT,
@@ -39,6 +39,8 @@ export interface LaneSlotsParts {
   onKept(slot: string): void
   /** Redis was asked, whether anything changed or not. */
   onBeat(): void
+  /** Redis is full and refuses heartbeats: without them no call begins, and nothing makes room. */
+  onOutOfMemory(): void
 }
 
 const BEAT_MS = 1_000
@@ -182,6 +184,7 @@ export class LaneSlots {
       troubles.over(SLOTS)
     } catch (error) {
       if (error instanceof LayoutChangedError) this.#lease = NO_LEASE
+      if (isOutOfMemory(error)) this.#parts.onOutOfMemory()
       if (isRefusal(error)) troubles.note(SLOTS, describeFault(error))
       else log.debug({ error }, 'the heartbeat failed; the next one follows')
     }
