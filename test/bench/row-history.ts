@@ -3,7 +3,7 @@ import { median, pairs, perSecond } from './pairs.ts'
 import type { Row } from './row.ts'
 import { lineRate } from './row-throughput.ts'
 
-const EVENTS = 30_000
+const EVENTS = 60_000
 /** Deliveries that come a few at a time take most. */
 const PACED = 20
 const PACED_EVENTS = 200

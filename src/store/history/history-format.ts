@@ -15,17 +15,21 @@ const MAX_UNPACKED_BYTES = 16 * 2 ** 20
 
 /** What an object is found by: its kind, namespace and name, or its uid. */
 export function nameOf(kind: string, namespace: string | undefined, name: string): Buffer {
-  return hashOf(`${kind.toLowerCase()}/${namespace ?? ''}/${name}`)
+  return bytesOf(hashOf(`${kind.toLowerCase()}/${namespace ?? ''}/${name}`))
 }
 
 export function nameOfUid(uid: string): Buffer {
-  return hashOf(uid)
+  return bytesOf(hashOf(uid))
 }
 
 /** FNV-1a of 32 bits, over UTF-16 units: a cryptographic hash takes ten times as long, and half the time of a record. */
-function hashOf(text: string): Buffer {
+function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash
+}
+
+function bytesOf(hash: number): Buffer {
   const name = Buffer.allocUnsafe(NAME_BYTES)
   name.writeInt32BE(hash)
   return name
@@ -33,16 +37,17 @@ function hashOf(text: string): Buffer {
 
 /** Packs records in groups, such as those of the lanes that one script acknowledges. */
 export function packHistory(groups: readonly (readonly HistoryRecord[])[]): Buffer {
-  const names = new Map<string, Buffer>()
-  for (const record of groups.flat())
-    for (const name of namesOf(record)) if (names.size < MAX_NAMES) names.set(name.toString('latin1'), name)
-  const head = Buffer.alloc(HEAD_BYTES)
+  const hashes = new Set<number>()
+  for (const records of groups)
+    for (const record of records)
+      for (const hash of hashesOf(record)) if (hashes.size < MAX_NAMES) hashes.add(hash)
+  const head = Buffer.allocUnsafe(HEAD_BYTES + NAME_BYTES * hashes.size)
   head.writeUInt8(DEFLATED_JSON)
-  head.writeUInt16BE(names.size, 1)
-  const baseMs = groups.flat()[0]?.atMs ?? 0
+  let end = head.writeUInt16BE(hashes.size, 1)
+  for (const hash of hashes) end = head.writeInt32BE(hash, end)
+  const baseMs = groups.find((records) => records.length > 0)?.[0]?.atMs ?? 0
   const rows = groups.map((records) => records.map((record) => rowOf(record, baseMs)))
-  const packed = deflateRawSync(JSON.stringify([baseMs, rows]), COMPRESSION)
-  return Buffer.concat([head, ...names.values(), packed])
+  return Buffer.concat([head, deflateRawSync(JSON.stringify([baseMs, rows]), COMPRESSION)])
 }
 
 /** Returns the groups as they were packed; undefined for what another version wrote, or nobody can read. */
@@ -61,19 +66,21 @@ export function unpackHistory(payload: Buffer): HistoryRecord[][] | undefined {
 
 /** Whether a record is about an object of one of these names. */
 export function isAbout(record: HistoryRecord, names: readonly Buffer[]): boolean {
-  return namesOf(record).some((name) => names.some((it) => it.equals(name)))
+  const hashes = names.map((name) => name.readInt32BE())
+  return hashesOf(record).some((hash) => hashes.includes(hash))
 }
 
-function namesOf({ event, notice }: HistoryRecord): Buffer[] {
-  const { kind, namespace, name } = event.regarding ?? event
+function hashesOf({ event, notice }: HistoryRecord): number[] {
+  const { kind, namespace = '', name } = event.regarding ?? event
+  const hashes = [hashOf(`${kind.toLowerCase()}/${namespace}/${name}`)]
   const uid = event.id.split('/')[1]
-  const names = [nameOf(kind, namespace, name), ...(uid ? [nameOfUid(uid)] : [])]
+  if (uid) hashes.push(hashOf(uid))
   if (notice?.kind === 'digest')
     for (const object of notice.objects) {
       const [kind = '', namespace = '', name = ''] = object.split('/')
-      names.push(nameOf(kind, namespace, name))
+      hashes.push(hashOf(`${kind.toLowerCase()}/${namespace}/${name}`))
     }
-  return names
+  return hashes
 }
 
 const OUTCOMES = ['delivered', 'dead', 'failed', 'suppressed'] as const
@@ -108,8 +115,7 @@ type Row = [
 
 /** Times are relative, sinks are joined: what repeats costs little, and numbers are short. */
 function rowOf(record: HistoryRecord, baseMs: number): Row {
-  const { outcome, atMs, event, rule, sinks, attempts, isReplay } = record
-  const { attemptCount, reason, detail, title, note, limit, silence, notice, untilMs } = record
+  const { outcome, atMs, event, rule, sinks, attempts } = record
   const { id, type, apiVersion, kind, namespace = '', name, regarding } = event
   const row: Row = [
     OUTCOMES.indexOf(outcome),
@@ -124,21 +130,8 @@ function rowOf(record: HistoryRecord, baseMs: number): Row {
     sinks.join(','),
     attempts.flatMap((it) => [it.atMs - atMs, it.tookMs, it.error ?? 0]),
   ]
-  const extra = Object.entries({
-    attemptCount,
-    reason,
-    detail,
-    title,
-    note,
-    limit,
-    silence,
-    notice,
-    replay: isReplay && 1,
-    until: untilMs === undefined ? undefined : untilMs - baseMs,
-    rendered: attempts.some((it) => it.renderedMs) ? attempts.map((it) => it.renderedMs ?? 0) : undefined,
-  })
-  const some = extra.filter(([, value]) => value !== undefined)
-  if (regarding || event.reason !== undefined || some.length > 0)
+  const extra = extraOf(record, baseMs)
+  if (regarding || event.reason !== undefined || extra)
     row.push(
       regarding
         ? [event.reason ?? '', regarding.kind, regarding.namespace ?? '', regarding.name]
@@ -146,8 +139,21 @@ function rowOf(record: HistoryRecord, baseMs: number): Row {
           ? 0
           : [event.reason, '', '', ''],
     )
-  if (some.length > 0) row.push(Object.fromEntries(some) as Extra)
+  if (extra) row.push(extra)
   return row
+}
+
+/** What few records have; JSON leaves out what is undefined. */
+function extraOf(record: HistoryRecord, baseMs: number): Extra | undefined {
+  const { attemptCount, reason, detail, title, note, limit, silence, notice, untilMs, isReplay } = record
+  const hasRendered = record.attempts.some((it) => it.renderedMs)
+  const some = attemptCount ?? reason ?? detail ?? title ?? note ?? limit ?? silence ?? notice ?? untilMs
+  if (some === undefined && !isReplay && !hasRendered) return undefined
+  const until = untilMs === undefined ? undefined : untilMs - baseMs
+  const rendered = hasRendered ? record.attempts.map((it) => it.renderedMs ?? 0) : undefined
+  const replay = isReplay && 1
+  const texts = { attemptCount, reason, detail, title, note, limit, silence, notice }
+  return { ...texts, replay, until, rendered } as Extra
 }
 
 function recordOf(row: Row, baseMs: number): HistoryRecord {
