@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
-import { type Kubelet, startKubelet } from '../servers/kubelet.ts'
+import { createEvent, createPod, registerNode } from '../servers/kubelet.ts'
 import { hasKubernetes, type Kubernetes, startKubernetes } from '../servers/kubernetes.ts'
 import { buildBundle, runBundle } from './bundle.ts'
 import { median, pairs, quantile } from './pairs.ts'
-import { serve } from './processes.ts'
+import { type Server, serve } from './processes.ts'
 import type { BenchContext, Row } from './row.ts'
 
 const PODS = 50
@@ -14,7 +14,6 @@ const WARM_UP_SECONDS = 10
 const SECONDS = 60
 /** How long a node takes to answer. */
 const KUBELET_MS = 50
-const LOG = `${'a line of the log of a process that ended'.padEnd(120, '.')}\n`.repeat(20)
 const MOST = 1.2
 
 export const logsRow: Row = {
@@ -24,9 +23,9 @@ export const logsRow: Row = {
     if (!hasKubernetes()) throw new Error('there is no kube-apiserver; `npm test` builds it')
     buildBundle()
     await using kubernetes = await startKubernetes()
-    await using kubelet = await startKubelet(kubernetes)
-    kubelet.answer = (_, response) => void setTimeout(() => response.end(LOG), KUBELET_MS)
-    for (let i = 0; i < PODS; i++) await kubelet.pod('default', `web-${i}`)
+    await using kubelet = await serve('./kubelet.ts', String(KUBELET_MS))
+    await registerNode(kubernetes.request, Number(new URL(kubelet.url).port))
+    for (let i = 0; i < PODS; i++) await createPod(kubernetes.request, 'default', `web-${i}`)
     const cluster = { kubernetes, kubelet }
     const results = await pairs(
       context.pairs,
@@ -51,7 +50,7 @@ function describe(delays: readonly number[]): string {
 /** In ms, from before each write of a ConfigMap to the receiver. Both rules have the same sink. */
 async function delaysOfOthers(
   context: BenchContext,
-  { kubernetes, kubelet }: { kubernetes: Kubernetes; kubelet: Kubelet },
+  { kubernetes, kubelet }: { kubernetes: Kubernetes; kubelet: Server },
   logs: string,
 ): Promise<number[]> {
   await using redis = await context.startRedis()
@@ -66,13 +65,16 @@ rules:
 `,
   })
   await warmUp(kubernetes, hook.url)
-  kubelet.requests.length = 0
+  let reads = 0
+  const noteRead = () => void reads++
+  kubelet.child.on('message', noteRead)
   const before = (await delaysAt(hook.url)).length
   await Promise.all([
-    atRate(CRASHES_PER_SECOND, (i) => kubelet.event('default', `web-${i % PODS}`, {})),
-    atRate(OTHERS_PER_SECOND, () => writeOther(kubernetes)),
+    atRandom(CRASHES_PER_SECOND, (i) => crash(kubernetes, `web-${i % PODS}`)),
+    atRandom(OTHERS_PER_SECOND, () => writeOther(kubernetes)),
   ])
-  if (kubelet.requests.length > 0 !== logs.length > 0) throw new Error('the rule did not do what is measured')
+  kubelet.child.off('message', noteRead)
+  if (reads > 0 !== logs.length > 0) throw new Error('the rule did not do what is measured')
   return (await delaysAt(hook.url)).slice(before)
 }
 
@@ -98,11 +100,19 @@ async function writeOther({ request: write }: Kubernetes): Promise<void> {
   })
 }
 
-async function atRate(perSecond: number, act: (i: number) => Promise<unknown>): Promise<void> {
+let events = 0
+
+function crash({ request: write }: Kubernetes, pod: string): Promise<void> {
+  return createEvent(write, { namespace: 'default', pod, name: `${pod}.${++events}` })
+}
+
+/** So many a second, each at a random time of its share: at fixed times the logs of one crash would always meet the same other writes. */
+async function atRandom(perSecond: number, act: (i: number) => Promise<unknown>): Promise<void> {
   const startedMs = performance.now()
   const acts: Promise<unknown>[] = []
   for (let i = 0; i < perSecond * SECONDS; i++) {
-    await pause(Math.max(0, startedMs + (i / perSecond) * 1_000 - performance.now()))
+    const dueMs = startedMs + ((i + Math.random()) / perSecond) * 1_000
+    await pause(Math.max(0, dueMs - performance.now()))
     acts.push(act(i))
   }
   await Promise.all(acts)
