@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createAuthority } from '../servers/certificates.ts'
 
 // A kubelet in a process of its own, which answers each request for a log after a number of milliseconds, its argument. Prints its port,
-// and says "log" to its parent for each request.
+// and sends "log" to its parent for each request.
 const waitMs = Number(process.argv[2])
 const LOG = `${'a line of the log of a process that ended'.padEnd(120, '.')}\n`.repeat(20)
 

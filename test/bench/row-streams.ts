@@ -4,7 +4,8 @@ import { type MeasuredLine, type Server, serve } from './processes.ts'
 import type { BenchContext, Result, Row } from './row.ts'
 import { runLine } from './row-throughput.ts'
 
-const EVENTS = 40_000
+/** So many that the code for clients being compiled counts little. */
+const EVENTS = 120_000
 const CLIENTS = 1_000
 
 export const liveViewRow: Row = {

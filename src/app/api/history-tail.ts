@@ -12,6 +12,8 @@ export interface Placed {
   record: HistoryRecord
   stream: 0 | 1
   place: string
+  /** Of the record, once it was sent: as long as records are kept for others, so is their JSON. */
+  json?: string
 }
 
 /** Before all entries. */

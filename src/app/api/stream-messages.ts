@@ -24,18 +24,14 @@ export function outgoing(from: Position, placed: readonly Placed[]): Outgoing[] 
       end,
       // JSON has no line breaks: one line of data.
       textFor: (visible) =>
-        `event: record\nid: ${writePosition(end)}\ndata: ${visible === record ? jsonOf(record) : encoded(visible)}\n\n`,
+        `event: record\nid: ${writePosition(end)}\ndata: ${visible === record ? jsonOf(it) : encoded(visible)}\n\n`,
     }
   })
 }
 
-/** As long as records are kept for others, so is their JSON. */
-const known = new WeakMap<HistoryRecord, string>()
-
-function jsonOf(record: HistoryRecord): string {
-  const json = known.get(record) ?? encoded(record)
-  known.set(record, json)
-  return json
+function jsonOf(it: Placed): string {
+  it.json ??= encoded(it.record)
+  return it.json
 }
 
 function encoded(record: HistoryRecord): string {

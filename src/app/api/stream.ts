@@ -36,7 +36,7 @@ const COMMENT_MS = 15_000
 const POLL_MS = 250
 const RETRY_MS = 1_000
 /** Reading and sending take at most this part of the time of the process; beyond it records are left out. */
-const SHARE = 0.05
+const SHARE = 0.03
 const MAX_LAG_MS = 5_000
 /** Records of one resume. */
 const MOST_RESUMED = 20_000
