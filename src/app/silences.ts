@@ -52,14 +52,30 @@ export async function followSilences(parts: FollowParts): Promise<FollowedSilenc
   }
 
   for (;;) {
+    await connected(redis, pollMs, signal)
     try {
       await look()
       break
     } catch (error) {
       log.warn({ error }, 'the silences cannot be read; the start waits')
-      await pause(pollMs, undefined, { signal })
+      if (redis.status === 'ready') await pause(pollMs, undefined, { signal })
     }
   }
   const poll = repeat(pollMs, look, (error) => log.debug({ error }, 'cannot read the silences'))
   return { current: () => compiled, close: poll.close }
+}
+
+/** Resolves when Redis is connected, after `ms` at the latest. Rejects when the signal aborts. */
+async function connected(redis: Redis, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  if (redis.status === 'ready') return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  redis.once('ready', resolve)
+  const over = new AbortController()
+  const signals = signal ? [signal, over.signal] : [over.signal]
+  try {
+    await Promise.race([promise, pause(ms, undefined, { signal: AbortSignal.any(signals) })])
+  } finally {
+    over.abort()
+    redis.off('ready', resolve)
+  }
 }

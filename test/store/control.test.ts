@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { followSilences } from '../../src/app/silences.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
@@ -57,6 +57,25 @@ test('there are at most 1,000 silences, of a bounded size; ended ones make room'
   for (let i = 0; i < 1_000; i++) await add(START_MS)
   await expect(add(START_MS)).rejects.toThrow('1,000')
   await add(DRAFT.untilMs + DAY_MS)
+})
+
+test('a start reads the silences as soon as Redis is connected', async () => {
+  await using it = await startStoreBed()
+  const { keys } = it
+  const redis = it.reader.duplicate({ lazyConnect: true, enableOfflineQueue: false })
+  onTestFinished(() => redis.disconnect())
+  const warned = vi.fn()
+  const followed = followSilences({
+    redis,
+    keys,
+    metrics: createMetrics(),
+    log: { ...silentLog, warn: warned },
+    clock: { now: () => START_MS },
+    pollMs: 600_000,
+  })
+  await redis.connect()
+  await (await followed).close()
+  expect(warned).not.toHaveBeenCalled()
 })
 
 test('a process has the silences before its first commit, learns of new ones, and keeps them without Redis', async () => {
