@@ -3,6 +3,7 @@ import { median, pairs, perSecond } from './pairs.ts'
 import type { Row } from './row.ts'
 import { lineRate } from './row-throughput.ts'
 
+/** As many as the row `null-sink` has: of 30,000 a third is warm-up. */
 const EVENTS = 60_000
 /** Deliveries that come a few at a time take most. */
 const PACED = 20
