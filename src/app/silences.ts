@@ -6,6 +6,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { createSilences } from '../rules/silences/silences.ts'
 import { readSilences } from '../store/control/silences.ts'
 import type { Keys } from '../store/keys.ts'
+import { isConnected } from '../store/redis/connection.ts'
 import { repeat } from '../text/repeat.ts'
 
 interface FollowParts {
@@ -52,7 +53,8 @@ export async function followSilences(parts: FollowParts): Promise<FollowedSilenc
   }
 
   for (;;) {
-    await connected(redis, pollMs, signal)
+    await isConnected(redis, pollMs, signal)
+    signal?.throwIfAborted()
     try {
       await look()
       break
@@ -63,19 +65,4 @@ export async function followSilences(parts: FollowParts): Promise<FollowedSilenc
   }
   const poll = repeat(pollMs, look, (error) => log.debug({ error }, 'cannot read the silences'))
   return { current: () => compiled, close: poll.close }
-}
-
-/** Resolves when Redis is connected, after `ms` at the latest. Rejects when the signal aborts. */
-async function connected(redis: Redis, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  if (redis.status === 'ready') return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  redis.once('ready', resolve)
-  const over = new AbortController()
-  const signals = signal ? [signal, over.signal] : [over.signal]
-  try {
-    await Promise.race([promise, pause(ms, undefined, { signal: AbortSignal.any(signals) })])
-  } finally {
-    over.abort()
-    redis.off('ready', resolve)
-  }
 }

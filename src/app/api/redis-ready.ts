@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { isConnected } from '../../store/redis/connection.ts'
 import { ApiError } from './routes.ts'
 
 const WITHIN_MS = 2_000
@@ -19,24 +20,11 @@ export function createRedisReady(
     if (redis().status === 'ready') return
     if (waiting >= most) throw new ApiError(503, 'Redis is not connected, and many requests wait for it')
     waiting++
+    // All requests share one listener.
     connected ??= isConnected(redis(), withinMs).finally(() => {
       connected = undefined
     })
     const isThere = await connected.finally(() => waiting--)
     if (!isThere) throw new ApiError(503, 'Redis is not connected; /readyz and the log have the reason')
   }
-}
-
-/** All requests share one listener. */
-function isConnected(redis: Pick<Redis, 'once' | 'off'>, withinMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const ready = () => end(true)
-    const timer = setTimeout(() => end(false), withinMs)
-    const end = (isThere: boolean) => {
-      clearTimeout(timer)
-      redis.off('ready', ready)
-      resolve(isThere)
-    }
-    redis.once('ready', ready)
-  })
 }

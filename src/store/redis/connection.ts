@@ -187,6 +187,29 @@ function quietly(args: unknown[], refuseLoading: boolean): unknown[] {
   return [...args.slice(0, -1), checked]
 }
 
+/** Resolves to whether Redis is connected within this time; to false as soon as the signal aborts. */
+export function isConnected(
+  redis: Pick<Redis, 'status' | 'once' | 'off'>,
+  withinMs: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const isReady = redis.status === 'ready'
+  if (isReady || signal?.aborted) return Promise.resolve(isReady)
+  return new Promise((resolve) => {
+    const end = (isThere: boolean) => {
+      clearTimeout(timer)
+      redis.off('ready', ready)
+      signal?.removeEventListener('abort', late)
+      resolve(isThere)
+    }
+    const ready = () => end(true)
+    const late = () => end(false)
+    const timer = setTimeout(late, withinMs)
+    redis.once('ready', ready)
+    signal?.addEventListener('abort', late)
+  })
+}
+
 /** Counts when a connection that was ready is ready again. */
 export function countReconnects(
   connections: Readonly<Record<string, Pick<Redis, 'on'>>>,
