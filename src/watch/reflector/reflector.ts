@@ -6,7 +6,7 @@ import {
   type SourceSession,
   type SourceStore,
 } from '../../model/change.ts'
-import { ApiFault, BrokenStream } from '../client/api-fault.ts'
+import { ApiFault } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
 import type { LeaseGuard } from '../leases/held-lease.ts'
@@ -27,7 +27,7 @@ import {
 } from './retry-policy.ts'
 import { adopt, standBy } from './takeover.ts'
 import type { Timing } from './timing.ts'
-import { type Batch, type WatchRequest, watchStream } from './watch-stream.ts'
+import { type Batch, OverdueStream, type WatchRequest, watchStream } from './watch-stream.ts'
 
 export interface ReflectorParts extends ReflectorStatusParts {
   client: ClusterClient
@@ -271,12 +271,10 @@ class Reflector {
 
   /** The batches of a watch. Throws SilentWatch where the server kept it open for too long without ending it. */
   async *#stream(request: WatchRequest, signal: AbortSignal): AsyncGenerator<Batch, void> {
-    const startedAt = performance.now()
     try {
       yield* watchStream(request, signal)
     } catch (error) {
-      const isLate = performance.now() - startedAt >= request.timeoutSeconds * 1_000 + request.graceMs
-      throw isLate && error instanceof BrokenStream ? new SilentWatch(error.message, { cause: error }) : error
+      throw error instanceof OverdueStream ? new SilentWatch(error.message, { cause: error }) : error
     }
   }
 

@@ -47,9 +47,14 @@ const HELD_UP = 'changes waited to be processed for longer than the watch lasts'
 /** What a frame has besides its object, at most. */
 const ENVELOPE_BYTES = 64
 
+/** A stream that did not end in the time that was asked for, and `graceMs`. */
+export class OverdueStream extends BrokenStream {
+  override name = 'OverdueStream'
+}
+
 /**
  * One watch request. Yields batches that form by themselves while the last one is being committed, and returns at the
- * server's clean end. Throws ApiFault (also for an ERROR frame), BrokenStream, or the network's error.
+ * server's clean end. Throws ApiFault (also for an ERROR frame), BrokenStream, OverdueStream, or the network's error.
  */
 export async function* watchStream(request: WatchRequest, signal: AbortSignal): AsyncGenerator<Batch, void> {
   const { client, source, timeoutSeconds, graceMs } = request
@@ -74,7 +79,7 @@ export async function* watchStream(request: WatchRequest, signal: AbortSignal): 
     yield* readBatches(body, request)
   } catch (error) {
     if (deadline.aborted && !signal.aborted)
-      throw new BrokenStream(isHeldUp ? HELD_UP : 'the server fell silent', { cause: error })
+      throw new OverdueStream(isHeldUp ? HELD_UP : 'the server fell silent', { cause: error })
     throw error
   } finally {
     body.destroy()
