@@ -75,6 +75,19 @@ test('what the history packs comes out as it was', () => {
   expect(unpackHistory(payload.subarray(0, 20))).toBeUndefined()
 })
 
+test('a short record is stored as JSON, and comes out as it was; one that is cut cannot be read', () => {
+  const event = { id: 'c/u/1/ADDED', type: 'ADDED', apiVersion: 'v1', kind: 'Pod', name: 'é' } as const
+  const record: HistoryRecord = {
+    ...{ outcome: 'delivered', atMs: 5, rule: 'r', sinks: ['s'] },
+    ...{ event, attempts: [{ atMs: 3, tookMs: 2 }] },
+  }
+  const payload = packHistory([[record]])
+  expect(payload.toString()).toContain('"c/u/1/ADDED"')
+  expect(unpackHistory(payload)).toEqual([[record]])
+  expect(payload.includes(nameOfUid('u'))).toBe(true)
+  expect(unpackHistory(payload.subarray(0, 20))).toBeUndefined()
+})
+
 test('what a limit suppresses takes at most 220 bytes alone, and a fifth of it among others', () => {
   const suppressed = (i: number): HistoryRecord => ({
     outcome: 'suppressed',
