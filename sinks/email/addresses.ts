@@ -55,7 +55,7 @@ export function isAllowed(address: string, list: readonly string[]): boolean {
   })
 }
 
-/** `bücher.example` as `xn--bcher-kva.example`; '' if it is no domain. */
+/** `bücher.example` as `xn--bcher-kva.example`; '' if it is not a domain. */
 function asciiDomain(domain: string): string {
   return /^[\p{L}\p{N}.-]+$/u.test(domain) ? domainToASCII(domain).toLowerCase() : ''
 }

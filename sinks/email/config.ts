@@ -236,13 +236,13 @@ function mailboxOf(
   { allowTo, fallbackTo }: RecipientOptions,
 ): Mailbox | string {
   const text = template.render(subject)
-  if (template.constant) return mailboxIn(text) ?? `${JSON.stringify(text)} is no address`
+  if (template.constant) return mailboxIn(text) ?? `${JSON.stringify(text)} is not an address`
   const address = addressIn(text)
   if (address !== undefined && isAllowed(address, allowTo)) return { name: '', address }
   if (fallbackTo) return fallbackTo
   const shown = `to ${template.source} gave ${JSON.stringify(text.slice(0, 100))}`
   return address === undefined
-    ? `${shown}, which is no address; fallbackTo would get such messages`
+    ? `${shown}, which is not an address; fallbackTo would get such messages`
     : `${shown}, which is not in allowTo (${allowTo.join(', ')})`
 }
 

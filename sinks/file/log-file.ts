@@ -163,7 +163,7 @@ const CAUSES: Readonly<Record<string, readonly [reason: Reason, cause: string]>>
   ENOENT: ['config', 'its folder is not there and cannot be made'],
   ELOOP: ['config', 'the path goes round in circles: its links lead to each other'],
   ENAMETOOLONG: ['config', 'the path is too long'],
-  ENOTFILE: ['config', 'it is no regular file'],
+  ENOTFILE: ['config', 'it is not a regular file'],
 }
 
 /** Returns why a file cannot be written. The whole sink waits until it can. */

@@ -4,7 +4,7 @@ import { durationText, isForbiddenHost, type Template, templateText } from '../.
 /** A constant name is checked when the configuration is read, others when they are known. */
 const Topic = templateText().superRefine((template: Template, context) => {
   const fault = template.constant ? topicNameFault(template.source) : literalFault(template.source)
-  if (fault !== undefined) context.addIssue({ code: 'custom', message: `is no topic name: ${fault}` })
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: `is not a topic name: ${fault}` })
 })
 
 const Key = templateText().superRefine((template: Template, context) => {

@@ -152,7 +152,7 @@ export function destinationOf(
     const topic = render(template, subject)
     const fault = topicNameFault(topic)
     if (fault !== undefined)
-      return rejected(`${JSON.stringify(topic.slice(0, 300))} is no topic name: ${fault}`)
+      return rejected(`${JSON.stringify(topic.slice(0, 300))} is not a topic name: ${fault}`)
     const own = route.key ?? config.key
     const key = own ? render(own, subject) : objectKey(event)
     if (key === '') return rejected(`the key "${own?.source.slice(0, 200) ?? ''}" is empty for this object`)

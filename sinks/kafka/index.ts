@@ -41,7 +41,7 @@ function checkRoute(route: KafkaRoute, config: KafkaConfig, rule?: RuleFacts): S
   if (digests)
     issues.push({
       ...place,
-      message: 'cannot have state: true in a rule with group: a digest is no state of an object',
+      message: 'cannot have state: true in a rule with group: a digest is not a state of an object',
     })
   else if (incompleteBy !== undefined)
     issues.push({

@@ -294,10 +294,10 @@ export function createActionHandler(parts: HandlerParts): ActionHandler {
   return {
     handle(payload, appId) {
       const parsed = Payload.safeParse(payload)
-      if (!parsed.success) return log.debug({}, 'an interaction that is no click in a message')
+      if (!parsed.success) return log.debug({}, 'an interaction that is not a click in a message')
       if (!parsed.data.actions.some(({ action_id }) => isOurs(action_id))) return
       if (appId !== undefined && parsed.data.api_app_id !== appId)
-        return log.warn({ appId: parsed.data.api_app_id }, 'a click of another app is ignored')
+        return log.warn({ appId: parsed.data.api_app_id }, 'a click in a message of another app is ignored')
       if (closing.signal.aborted || running.size >= MOST_CONCURRENT)
         return log.warn(
           { who: `slack:${parsed.data.user.id}` },

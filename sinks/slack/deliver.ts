@@ -181,7 +181,7 @@ const STOPPED: Outcome = {
   scope: 'sink',
 }
 
-/** A message with its place in the batch and its mode. */
+/** A message, its index in the batch, and its mode. */
 export interface Item {
   place: number
   message: Message<SlackRoute>

@@ -200,7 +200,7 @@ const SINK_ERRORS: Record<string, string> = {
   no_team: 'url names no workspace: copy the whole address of the webhook',
   team_disabled: 'the workspace is disabled',
   no_active_hooks: 'the webhook is switched off: switch it on or add a new one',
-  invalid_url: 'url is no address of a webhook: copy it once more',
+  invalid_url: 'url is not an address of a webhook: copy it once more',
 }
 
 /** Returns what an operator can do about an error; undefined if nothing. */

@@ -223,7 +223,7 @@ function scopesOf({ response_metadata: more }: Answer): Set<string> | undefined 
   return Array.isArray(scopes) ? new Set(scopes.map(String)) : undefined
 }
 
-/** The channels that are always used, and those that a template may choose. */
+/** `needed`: the channel, if it is not a template, and its fallback; `listed`: others that a template may choose, without patterns. */
 function constantChannels({ channel, fallbackChannel, allowChannels }: SlackConfig) {
   const constant = channel?.constant ? channelName(channel.source) : undefined
   const needed = [constant, fallbackChannel].filter((it) => it !== undefined)

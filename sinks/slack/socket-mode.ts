@@ -246,7 +246,7 @@ async function createClient(
   })
 }
 
-/** Calls `read` with each message first; what the library cannot read must not become an unhandled rejection. */
+/** Calls `read` with each JSON object before the library's listeners. Errors of both are ignored: they would be unhandled rejections. */
 function onMessage(client: SocketModeClient, read: (message: Record<string, unknown>) => void): void {
   const own = client.listeners('ws_message')
   client.removeAllListeners('ws_message')

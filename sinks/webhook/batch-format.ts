@@ -73,7 +73,7 @@ export function templateBatch(batch: BatchOptions, contentType: string | undefin
 export const NDJSON = 'application/x-ndjson'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** One document that is no JSON would make the receiver refuse all of the request. */
+/** Throws if a document is not JSON: the receiver would reject the whole request. */
 function checkJson(text: string, inLines: boolean): void {
   const documents = inLines ? text.split('\n') : [text]
   for (const [i, document] of documents.entries()) {
@@ -81,7 +81,7 @@ function checkJson(text: string, inLines: boolean): void {
       JSON.parse(document)
     } catch {
       const where = inLines ? `line ${i + 1} of what it makes` : 'what it makes'
-      throw new TemplateFault(`batch.each: ${where} is no JSON: write values with | json, or each as a tree`)
+      throw new TemplateFault(`batch.each: ${where} is not JSON: write values with | json, or each as a tree`)
     }
   }
 }

@@ -60,7 +60,7 @@ function binaryHeaders(message: Parameters<typeof cloudEventAttributes>[0]): Rec
   return { 'content-type': String(datacontenttype), ...Object.fromEntries(headers) }
 }
 
-/** Space, `"`, `%`, and everything that is no printable ASCII (CloudEvents HTTP binding 1.0.2, §3.1.3.2). */
+/** Space, `"`, `%`, and everything that is not printable ASCII (CloudEvents HTTP binding 1.0.2, §3.1.3.2). */
 export function percentEncoded(text: string): string {
   return text
     .toWellFormed()

@@ -173,7 +173,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
 
   /** May throw a TemplateFault, which `deliverInOrder` turns into an outcome. */
   async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
-    if (format.batch) throw new Error('a batch is no single request')
+    if (format.batch) throw new Error('a batch is not a single request')
     const written = format.write(message)
     const url = targetOf(message)
     const wait = await pace?.()
@@ -198,7 +198,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     calledMs: number,
   ): Promise<BatchReply> {
     const { batch } = format
-    if (!batch || !target) throw new Error('a single request is no batch')
+    if (!batch || !target) throw new Error('a single request is not a batch')
     const envelope = envelopeOf(items.map(({ message }) => message))
     const reply = await slots.run(
       async () => (isLate(calledMs) ? undefined : request(target, envelope, batch.body(items), signal)),

@@ -94,7 +94,7 @@ export const MediaType = z
 
 const HeaderName = z
   .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is no header name')
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is not a header name')
   .refine((name) => !isOurs(name.toLowerCase()), 'is set by kubeherald itself')
   .refine((name) => name.toLowerCase() !== 'content-type', 'is set by the format; see contentType')
 

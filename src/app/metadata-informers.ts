@@ -63,7 +63,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
       logOnce(`evict ${resource}`, () =>
         log.warn(
           { resource },
-          'there are more objects than "enrich.maxObjects": the oldest are forgotten, and rules that ask for them may miss events',
+          'there are more objects than "enrich.maxObjects": the oldest of the largest kind are evicted, and rules that need them may not match',
         ),
       )
     },

@@ -70,7 +70,7 @@ export async function letGo(
   { snapshots, health, sinkSet, metrics, log }: ApplyParts,
   sink: string,
 ): Promise<void> {
-  log.info({ sink }, 'nothing waits for the removed sink any more: it is closed')
+  log.info({ sink }, 'the removed sink has no waiting deliveries any more: it is closed')
   snapshots.forget(sink)
   health.forget(sink)
   await Promise.all([sinkSet.drop(sink), forgetSeries(metrics.registry, 'sink', [sink])])

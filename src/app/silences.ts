@@ -59,7 +59,7 @@ export async function followSilences(parts: FollowParts): Promise<FollowedSilenc
       await look()
       break
     } catch (error) {
-      log.warn({ error }, 'the silences cannot be read; the start waits')
+      log.warn({ error }, 'the silences cannot be read; the start goes on when they can')
       if (redis.status === 'ready') await pause(pollMs, undefined, { signal })
     }
   }

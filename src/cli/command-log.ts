@@ -14,7 +14,7 @@ export interface CommandLog {
 
 export function commandLog(level: string | undefined, demo: boolean): CommandLog {
   if (level !== undefined && !isLogLevel(level))
-    throw new UsageError(`"${level}" is no log level: ${LOG_LEVELS.join(', ')}`)
+    throw new UsageError(`"${level}" is not a log level: use one of ${LOG_LEVELS.join(', ')}`)
   const terminal = process.stderr.isTTY === true
   const format = terminal || demo ? 'text' : 'json'
   const log = createLog({

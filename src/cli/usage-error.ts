@@ -26,7 +26,7 @@ const Duration = durationText({ least: '1s', most: '30d', example: '1h' })
 export function durationOf(option: string, text: string): number {
   const parsed = Duration.safeParse(text)
   if (parsed.success) return parsed.data
-  throw new UsageError(`${option} ${text}: ${parsed.error.issues[0]?.message ?? 'is no duration'}`)
+  throw new UsageError(`${option} ${text}: ${parsed.error.issues[0]?.message ?? 'is not a duration'}`)
 }
 
 const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/

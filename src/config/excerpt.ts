@@ -28,7 +28,7 @@ export function excerptsOf(
 
 function printedLines(lines: readonly string[]): readonly boolean[] {
   const first = lines.find((line) => /^\s*[^\s#%]/.test(line) && !/^---\s*$/.test(line))
-  // Otherwise the root is no block map, and the section of a line is unknown.
+  // Otherwise the root is not a block map, and the section of a line is unknown.
   if (!first || !/^(["']?)[\w.-]+\1\s*:(?:\s|$)/.test(first)) return []
   let isOpen = false
   const printed = lines.map((line) => {

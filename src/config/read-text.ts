@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EISDIR: 'it is a directory: name the file in it',
   ELOOP: 'its links lead in a circle',
-  NO_PLAIN_FILE: 'it is no plain file',
+  NO_PLAIN_FILE: 'it is not a plain file',
   FILE_TOO_LARGE: 'it is larger than 1 MiB',
 }
 

@@ -16,7 +16,7 @@ const ClusterName = z
   .max(63, 'is longer than 63 characters')
   .regex(
     /^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$/,
-    'is no cluster name: use letters, digits, "-", "." and "_", such as prod-eu',
+    'is not a cluster name: use letters, digits, "-", "." and "_", such as prod-eu',
   )
 
 const LOGS_RULE = 'must be a whole number from 1 to 50'
@@ -50,7 +50,7 @@ export const RuleDefaults = z.strictObject(without(RuleWithMessage.shape, NEVER_
 
 const VarName = z
   .string()
-  .regex(/^[A-Za-z][\w.-]*$/, 'is no name: use letters, digits, "_", "-" and ".", beginning with a letter')
+  .regex(/^[A-Za-z][\w.-]*$/, 'is not a name: use letters, digits, "_", "-" and ".", beginning with a letter')
 
 /** The values of `${var:NAME}`. */
 const Vars = z.record(VarName, z.unknown().meta({ description: 'Any value.' }))

@@ -92,7 +92,7 @@ function linkProblems(source: string): TemplateProblem[] {
   }
   const isWhole = head.length === known.length
   if (isWhole ? URL.canParse(head) : ORIGIN.test(head)) return []
-  if (isWhole) return [{ message: 'is no address that can be read', offset: 0, length }]
+  if (isWhole) return [{ message: 'is not an address that can be read', offset: 0, length }]
   const hint = 'write the host out, and values behind a "/" or "?": https://grafana.example.com/d/{{ name }}'
   return [{ message: 'may not take its host from an object', offset: 0, length, hint }]
 }

@@ -63,7 +63,7 @@ function sameText(text: string): string {
 /** A value further down is not in sight. */
 const MAX_SEARCHED = 4_000
 
-/** Whether a text contains a phrase that is no part of a longer name; the case does not matter. */
+/** Whether a text contains a phrase that is not part of a longer name; the case does not matter. */
 function containsPhrase(text: string, phrase: string): boolean {
   if (phrase.trim() === '' || phrase.length > MAX_REPEATED) return false
   const [whole, part] = [text.slice(0, MAX_SEARCHED).toLowerCase(), phrase.toLowerCase()]

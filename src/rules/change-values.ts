@@ -46,12 +46,12 @@ function typeFaults(word: string, path: Fault['path']): Fault[] {
   const lower = bare.toLowerCase()
   const similar = known.find((it) => it.toLowerCase() === lower) ?? ELSEWHERE.get(lower)
   const offset = word.length - bare.length
-  if (bare.includes(',')) return faulty(`"${bare}" is no type`, { path, hint: listHint(word) }).faults
+  if (bare.includes(',')) return faulty(`"${bare}" is not a type`, { path, hint: listHint(word) }).faults
   const sort = changeTypes.some((it) => it === similar) ? changeTypes : eventTypes
   const hint = similar
     ? `write ${similar} (there are ${sort.slice(0, -1).join(', ')} and ${sort.at(-1)})`
     : `there are ${known.join(', ')}, each with "!" for not`
-  return faulty(`"${bare}" is no type`, { path, hint, offset, length: Math.max(bare.length, 1) }).faults
+  return faulty(`"${bare}" is not a type`, { path, hint, offset, length: Math.max(bare.length, 1) }).faults
 }
 
 function only(types: readonly string[], known: readonly string[]): Compiled<Test | undefined> {
@@ -77,7 +77,7 @@ interface Bound {
   ms: number
 }
 
-/** Compiles `age`: `<5m`, `>=1h`; of a list all must hold. */
+/** Compiles `age`, such as `<5m` or `>=1h`. All conditions of a list must hold. */
 export function compileAge(wanted: Patterns): Compiled<AgeTest> {
   const faults: Fault[] = []
   const bounds: Bound[] = []
@@ -102,14 +102,14 @@ function parseBound(text: string): Compiled<Bound> {
       `"${text}" has no < or >`,
       `write "<${number}${unit}" (younger) or ">=${number}${unit}" (older)`,
     )
-  if (operator === '') return fault(`"${text}" is no age`, EXAMPLE)
+  if (operator === '') return fault(`"${text}" is not an age`, EXAMPLE)
   if (number === '') return fault(`"${text}" has no number`, EXAMPLE, operator.length)
   if (unit === '') return fault(`"${text}" needs a unit`, `write "${operator}${number}m", or s, h or d`)
   const factor = Object.hasOwn(UNITS, unit) ? UNITS[unit as keyof typeof UNITS] : undefined
   if (factor === undefined) {
     const written = writtenAs(number + unit, 1, Number.MAX_SAFE_INTEGER) ?? `${number}${nearestUnit(unit)}`
     const hint = `there are s, m, h and d: write "${operator}${written}"`
-    return fault(`"${unit}" is no unit of time`, hint, text.lastIndexOf(unit))
+    return fault(`"${unit}" is not a unit of time`, hint, text.lastIndexOf(unit))
   }
   return compiled({ operator: operator as Bound['operator'], ms: Number(number) * factor })
 }

@@ -48,7 +48,7 @@ export function explainRule(rule: Rule, written: unknown = rule): (event: Cluste
   })
 }
 
-/** Elsewhere the kind is no condition, because it is tested once for all events of a kind. */
+/** Elsewhere the kind is not a condition, because it is tested once for all events of a kind. */
 function kindCondition(ofKind: (resource: ClusterEvent['resource']) => boolean): Condition {
   return {
     name: 'kind',

@@ -153,7 +153,7 @@ function spellingFaults(text: string): Fault[] {
   const joined = isJoined(pattern)
   if (!joined && (pattern.form !== 'literal' || parseSpelling(pattern.text))) return []
   const spellings = 'write it as Deployment, deployments.apps or apps/v1/Deployment'
-  const fault = faulty(pattern.text === '' ? 'is empty: name a kind' : `"${pattern.text}" is no kind`, {
+  const fault = faulty(pattern.text === '' ? 'is empty: name a kind' : `"${pattern.text}" is not a kind`, {
     hint: joined ? listHint(text) : (expressionHint(text) ?? spellings),
     offset: text.startsWith('!') ? 1 : 0,
   })
@@ -181,7 +181,7 @@ export function kindTest(pattern: Pattern): KindTest {
   if (pattern.form === 'literal') return spellingTest(parseSpelling(pattern.text) as Spelling)
   if (pattern.form === 'regex') return (names) => namesOf(names).some((name) => pattern.test(name))
   const glob = parsePattern(pattern.text.toLowerCase())
-  if (!glob.ok) throw new Error('a glob stays one in lower case')
+  if (!glob.ok) throw new Error('the glob is not a valid pattern in lower case')
   return (names) => namesOf(names).some((name) => glob.value.test(name.toLowerCase()))
 }
 

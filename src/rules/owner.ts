@@ -87,20 +87,20 @@ interface OwnerFault {
 /** Returns the fault of `Kind/name`, if there is one. */
 function faultIn(text: string, body: string, whole: Pattern): OwnerFault | undefined {
   if (body === '') return { message: 'is empty: name a kind', hint: EXAMPLES }
-  if (isJoined(whole)) return { message: `"${body}" is no owner`, hint: listHint(text) }
+  if (isJoined(whole)) return { message: `"${body}" is not an owner`, hint: listHint(text) }
   const slash = body.lastIndexOf('/')
   const [kind, name] = slash === -1 ? [body, undefined] : [body.slice(0, slash), body.slice(slash + 1)]
   const not = text === body ? '' : '!'
-  if (kind === '' || name === '') return { message: `"${body}" is no owner`, hint: EXAMPLES }
+  if (kind === '' || name === '') return { message: `"${body}" is not an owner`, hint: EXAMPLES }
   const [first = ''] = kind.split('/')
   if (name !== undefined && kind.includes('/') && isKnownWord(first))
     return {
-      message: `"${body}" is no owner: an owner has no namespace`,
+      message: `"${body}" is not an owner: an owner has no namespace`,
       hint: `write ${not}${first}/${name}, which matches in all namespaces of the rule`,
     }
   if (name !== undefined && /\^|\$$|[|+[\]]|\.\*|\\[dwsb]/.test(name))
     return {
-      message: `"${body}" is no owner: a regular expression is enclosed in slashes, and matches Kind/name`,
+      message: `"${body}" is not an owner: a regular expression is enclosed in slashes, and matches Kind/name`,
       hint: `write ${not}${kind}/… with * and ?, or "${not}/^${kind}/…/"`,
     }
   const parsed = parsePattern(kind)
@@ -109,11 +109,11 @@ function faultIn(text: string, body: string, whole: Pattern): OwnerFault | undef
     const isSwapped = /^[a-z0-9.*?-]+$/.test(kind)
     const hint = isSwapped ? `write ${not}${name}/${kind}` : `write ${not}${kind}/${name.toLowerCase()}`
     const fault = isSwapped ? 'the kind comes first' : 'names are in lower case'
-    return { message: `"${body}" is no owner: ${fault}`, hint }
+    return { message: `"${body}" is not an owner: ${fault}`, hint }
   }
   if (!isGlob && !parseSpelling(kind))
-    return { message: `"${kind}" is no kind`, hint: expressionHint(text) ?? EXAMPLES }
+    return { message: `"${kind}" is not a kind`, hint: expressionHint(text) ?? EXAMPLES }
   if (name === undefined && !isGlob && kind.includes('-') && !kind.includes('.'))
-    return { message: `"${body}" is no kind`, hint: `for an owner of any kind write "${not}*/${body}"` }
+    return { message: `"${body}" is not a kind`, hint: `for an owner of any kind write "${not}*/${body}"` }
   return undefined
 }

@@ -214,7 +214,7 @@ function isAstral(value: string): boolean {
   return /[\ud800-\udfff]/.test(value)
 }
 
-/** Never in names of objects, values of labels, or reasons. */
+/** Syntax of regular expressions that names of objects, values of labels and reasons never contain. */
 const IN_NAMES = /^[/^]|\$$|^\.\*|[-_]\.\*|\.\+|[|[\](){}]|\\[dwsbDWSB.]/
 
 /** A message can contain most of them, and begin with a file's path. */

@@ -10,7 +10,7 @@ export const Name = z
   .max(63, 'is longer than 63 characters')
   .regex(
     /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
-    'is no name: use lower-case letters, digits and "-", beginning and ending with a letter or digit, such as team-a',
+    'is not a name: use lower-case letters, digits and "-", beginning and ending with a letter or digit, such as team-a',
   )
 
 /** Sinks by name, each with the rule's options, which the sink type checks. */
@@ -40,7 +40,7 @@ const StaticLabels = z
       .string()
       .regex(
         /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
-        'is no label: use up to 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit',
+        'is not a label: use up to 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit',
       ),
     z
       .string()

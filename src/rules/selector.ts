@@ -45,7 +45,7 @@ function colonFault(text: string): Fault | undefined {
   const isPlain = /^[\w./=-]+$/.test(mended)
   return {
     path: [],
-    message: `"${text}" is no selector: that has "=" and not ":"`,
+    message: `"${text}" is not a selector: that has "=" and not ":"`,
     hint: `write ${isPlain ? mended : JSON.stringify(mended)}`,
     ...(isPlain && { offset: 0, length: text.length }),
   }
@@ -90,7 +90,7 @@ function parseKey(reader: TokenReader): string {
     return ''
   }
   if (token.text.endsWith(':')) {
-    reader.fail(`"${token.text}" is no key: a selector has "=" and not ":"`, token)
+    reader.fail(`"${token.text}" is not a key: a selector has "=" and not ":"`, token)
     return token.text
   }
   const fault = keyFault(token.text)

@@ -83,7 +83,7 @@ function otherForm(text: string, leastMs: number, mostMs: number): string | unde
   return written && `must be a whole number and one of the units s, m, h and d: write ${written}`
 }
 
-/** Returns `1h30m`, `1.5h` or `2 minutes` in the form of the configuration (`90m`); undefined if the text is no duration or out of range. */
+/** Returns `1h30m`, `1.5h` or `2 minutes` in the form of the configuration (`90m`); undefined if the text is not a duration or out of range. */
 export function writtenAs(text: string, leastMs: number, mostMs: number): Duration | undefined {
   if (text.length > 60 || text.replace(PART, '').trim() !== '') return undefined
   let ms = 0

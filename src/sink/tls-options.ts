@@ -68,7 +68,7 @@ function privateKeyFault(pem: string, example: string): string | undefined {
   if (privateKeyOf(pem)) return undefined
   return /ENCRYPTED/.test(pem)
     ? 'is encrypted; decrypt it: openssl pkey -in tls.key -out plain.key'
-    : `is no private key; must be PEM text, such as \${file:${example}}`
+    : `is not a private key; must be PEM text, such as \${file:${example}}`
 }
 
 /** An unreadable certificate or key is reported separately. */

@@ -206,7 +206,7 @@ function readPart(lines: Buffer, middle: number): Delivery | Unreadable {
     if (wrong === undefined) return { ...(header as Omit<Delivery, 'objectJson'>), objectJson }
     return unreadable(lines, `its ${wrong} is missing, or of another type`)
   } catch (error) {
-    return unreadable(lines, `its header is no JSON: ${(error as Error).message}`)
+    return unreadable(lines, `its header is not JSON: ${(error as Error).message}`)
   }
 }
 

@@ -95,7 +95,7 @@ interface Lying {
 
 /** A larger hash is read in parts, and not consistently, to bound memory. */
 const MAX_FIELDS_PER_READ = 10_000
-/** How often the counters are read again because new sinks, lanes or rules appeared meanwhile. */
+/** Reads of the counters, at most, while sinks, lanes or rules are added. */
 const MAX_READS = 20
 
 /** Reads all counters in one transaction, because a commit or acknowledgement changes several of them together. */

@@ -33,7 +33,7 @@ export function redactNamed(text: string, by: string): string {
   return text.replace(NAMED_SECRET, `$1${by}`)
 }
 
-/** Returns text of any program without what looks like a secret, by the names of fields and the form of tokens. Takes linear time. */
+/** Redacts what looks like a secret in text of other programs, by names of fields and forms of tokens. Takes linear time. */
 export function redactSecrets(text: string): string {
   return redactNamed(redactText(text).replace(PRIVATE_KEY, REDACTED), REDACTED).replace(BARE_TOKEN, REDACTED)
 }

@@ -132,7 +132,7 @@ export const LeaseSettings = z
     namespace: z
       .string()
       .max(63, 'is longer than 63 characters')
-      .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'is no name of a namespace: use a-z, 0-9 and "-"')
+      .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'is not a name of a namespace: use a-z, 0-9 and "-"')
       .optional()
       .meta({ description: 'Where the Leases lie.' }),
     durationSeconds: Seconds.default(DEFAULTS.durationSeconds).meta({

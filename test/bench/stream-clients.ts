@@ -41,7 +41,7 @@ async function open(i: number): Promise<void> {
 
 for (let i = 0; i < count; i += OPENING)
   await Promise.all(Array.from({ length: Math.min(OPENING, count - i) }, (_, k) => open(i + k)))
-// What the opening left behind is no part of the measurement.
+// What the opening left behind is not part of the measurement.
 await pause(500)
 console.log('open')
 process.on('message', () => process.send?.({ bytes }))

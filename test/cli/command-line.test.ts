@@ -46,7 +46,7 @@ test('options without a command are those of run', async () => {
   using desk = openDesk()
   const { code, stderr } = await desk.run('--log-level', 'loud')
   expect(code).toBe(2)
-  expect(stderr).toContain('"loud" is no log level')
+  expect(stderr).toContain('"loud" is not a log level')
 })
 
 test('demo says what its starter prints, and what it leaves aside', async () => {

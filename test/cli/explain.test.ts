@@ -325,13 +325,13 @@ test.each([
   ['there is no file', ['nowhere.yaml'], /cannot read nowhere\.yaml: there is no such file/],
   ['there is no cluster', ['pod/shop/web-1'], /there is no file pod\/shop\/web-1, and no kubeconfig/],
   [
-    'it is no object',
+    'it is not an object',
     ['kubeherald.yaml'],
-    /kubeherald\.yaml is no Kubernetes object: it needs apiVersion and kind/,
+    /kubeherald\.yaml is not a Kubernetes object: it needs apiVersion and kind/,
   ],
-  ['it is no YAML', ['broken.yaml'], /broken\.yaml:3:1: a "\]" is missing before this/],
-  ['a label is no text', ['label.yaml'], /"on" must be text, and true is none.*put it into quotes: "true"/],
-  ['a kind is misspelt', ['kind.yaml'], /"Deploymnet" is no built-in kind.*did you mean "Deployment"/],
+  ['it is not YAML', ['broken.yaml'], /broken\.yaml:3:1: a "\]" is missing before this/],
+  ['a label is not text', ['label.yaml'], /"on" must be text, and true is none.*put it into quotes: "true"/],
+  ['a kind is misspelt', ['kind.yaml'], /"Deploymnet" is not a built-in kind.*did you mean "Deployment"/],
   [
     'a rule is misspelt',
     ['backoff.yaml', '--rule', 'crash-lops'],
@@ -390,7 +390,7 @@ test('explain asks the cluster for an object, and for what is around it', async 
   })
 })
 
-test('explain tells of a state whether it is there, what was before, and of what is no change that it is none', async () => {
+test('explain tells of a state whether it is there, what was before, and of what is not a change that it is none', async () => {
   using desk = openProofDesk({
     'states.yaml': `cluster: test
 watch: [Node]

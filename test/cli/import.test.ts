@@ -36,7 +36,7 @@ test('a text that looks like YAML is searched without warnings of the parser', a
   using desk = openDesk()
   const file = desk.write('a.yaml', 'a: { b: "{{ .Message }}" }\n')
   const { code, stderr } = await desk.run('import', file)
-  expect(stderr).toMatch(/^kubeherald: .*a\.yaml is no configuration of .*\n$/)
+  expect(stderr).toMatch(/^kubeherald: .*a\.yaml is not a configuration of .*\n$/)
   expect(code).toBe(2)
 })
 

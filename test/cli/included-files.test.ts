@@ -145,7 +145,7 @@ test('a file that includes nothing has the digest that sha256sum tells', async (
 })
 
 test.each([
-  ['/dev/zero', 'cannot be read: it is no plain file'],
+  ['/dev/zero', 'cannot be read: it is not a plain file'],
   ['/dev', 'cannot be read: it is a directory'],
 ])('%s is not read as a file', async (path, why) => {
   using folder = openFolder()

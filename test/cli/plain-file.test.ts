@@ -38,11 +38,11 @@ rules: [{ name: r, to: a }]
   expect(code).toBe(2)
   const told = stderr.split('\n').filter((line) => line.startsWith('kubeherald.yaml:'))
   expect(told.map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    '/dev/zero cannot be read: it is no plain file',
-    'pipe cannot be read: it is no plain file',
+    '/dev/zero cannot be read: it is not a plain file',
+    'pipe cannot be read: it is not a plain file',
     'big cannot be read: it is larger than 1 MiB',
-    'the file /dev/zero cannot be read: it is no plain file',
-    'the file pipe cannot be read: it is no plain file',
+    'the file /dev/zero cannot be read: it is not a plain file',
+    'the file pipe cannot be read: it is not a plain file',
     'the file big cannot be read: it is larger than 1 MiB',
   ])
 })

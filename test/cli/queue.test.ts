@@ -239,7 +239,7 @@ rules: [{ when: { knd: Pod } }]
 test.each([
   ['redis: { url: "${env:NO_SUCH_URL}" }', 'the environment variable NO_SUCH_URL is not set'],
   ['redis: { ulr: "redis://127.0.0.1" }', 'did you mean "url"?'],
-  ['cluster: "-"', 'is no cluster name'],
+  ['cluster: "-"', 'is not a cluster name'],
   ['redis: [', 'kubeherald.yaml has'],
 ])('but a fault in what status needs is told: %s', async (text, told) => {
   using desk = openDesk()

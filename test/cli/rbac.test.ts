@@ -64,9 +64,9 @@ test('the cluster tells what such a kind is', async () => {
 
 test.each([
   [['--service-account', 'kubeherald'], 'write NAMESPACE/NAME'],
-  [['--service-account', 'Ops/herald'], '"Ops" is no namespace'],
-  [['--service-account', 'ops/a_b'], '"a_b" is no name of a service account'],
-  [['--name', 'A b'], 'is no name of a role'],
+  [['--service-account', 'Ops/herald'], '"Ops" is not a namespace'],
+  [['--service-account', 'ops/a_b'], '"a_b" is not a name of a service account'],
+  [['--name', 'A b'], 'is not a name of a role'],
   [['--format', 'json'], 'Allowed choices are yaml, values'],
   [['-c', 'none.yaml'], 'cannot read the configuration none.yaml'],
 ])('rbac %j is refused', async (args, message) => {

@@ -18,7 +18,7 @@ test('a configuration in the working directory without a cluster is an error, no
   const { code, stdout, stderr } = await desk.run()
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toBe(
-    'kubeherald: no cluster: there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod\n',
+    'kubeherald: no cluster: there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod\n',
   )
 })
 
@@ -140,7 +140,7 @@ rules: [{ name: all, to: [screen] }]
 
 test('a demo reads no configuration but the one of -c, and never its Redis or cluster name', async () => {
   using desk = openDesk()
-  desk.write('kubeherald.yaml', 'this is no configuration')
+  desk.write('kubeherald.yaml', 'this is not a configuration')
   const file = desk.write(
     'mine.yaml',
     configuration(`cluster: prod\nredis: { url: "redis://127.0.0.1:${await freePort()}" }`),
@@ -207,7 +207,7 @@ test('leases without a shared Redis and cluster: says what to write', async () =
   expect(stderr).toContain('redis: {')
 })
 
-test('the name under which a demo shares a Redis is no name for a cluster: the next demo would delete what is there', async () => {
+test('the name under which a demo shares a Redis is not a name for a cluster: the next demo would delete what is there', async () => {
   using desk = openDesk()
   await using redis = await startRedis()
   await using kubernetes = await cluster()

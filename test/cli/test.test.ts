@@ -256,14 +256,14 @@ test.each([
     /:3:25: an object needs a kind/,
   ],
   [
-    'a label that is no text',
+    'a label that is not text',
     '{ name: a, given: { kind: Pod, metadata: { labels: { on: true } } }, expect: { none: true } }',
     /:3:62: "on" must be text, and true is none[\s\S]*put it into quotes: "true"/,
   ],
   [
     'a kind that does not exist',
     '{ name: a, given: { kind: Deploymnet }, expect: { none: true } }',
-    /:3:31: "Deploymnet" is no built-in kind[\s\S]*did you mean "Deployment"/,
+    /:3:31: "Deploymnet" is not a built-in kind[\s\S]*did you mean "Deployment"/,
   ],
   [
     'surroundings without a kind',
@@ -281,7 +281,7 @@ test.each([
     /:3:50: there is no sink "chat"/,
   ],
   [
-    'an option that is no pattern',
+    'an option that is not a pattern',
     '{ name: a, given: *back-off, expect: { to: [bus, { oncall: { channel: "/[/" } }] } }',
     /:3:77: "channel" has an expression that RE2 cannot read/,
   ],
@@ -382,7 +382,7 @@ test('test runs all files of tests in a folder', async () => {
   mkdirSync(join(desk.dir, 'work', 'empty'))
   expect(await runHere(desk, 'test', 'empty')).toMatchObject({
     code: 2,
-    stderr: 'kubeherald: there is no file *_test.yaml in empty\n',
+    stderr: 'kubeherald: there is no file *_test.yaml or *_test.yml in empty\n',
   })
 })
 

@@ -54,7 +54,7 @@ test.each(Object.entries(FILES))(
   },
 )
 
-test('what a type refuses here is no configuration', async () => {
+test('what a type refuses here is not a configuration', async () => {
   const { document } = await load(
     'watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a }]\n',
   )

@@ -90,7 +90,7 @@ test.each([
   [
     'a time zone as long as a file',
     `watch: [Pod]\nsinks: { a: { type: stdout } }\nrules: [{ name: r, to: a, mute: { timezone: ${text('k', 900_000)} } }]`,
-    'is no timezone',
+    'is not a timezone',
   ],
 ])('%s end in a clear answer, soon', async (_, main, expected) => {
   let loaded: Awaited<ReturnType<typeof loadFiles>> | undefined

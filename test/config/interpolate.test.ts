@@ -28,12 +28,12 @@ test.each([
   ['${env:constructor}', 0, 18, 'the environment variable constructor is not set'],
   ['${file:gone}', 0, 12, 'the file gone cannot be read: there is no such file'],
   ['${file:locked}', 0, 14, 'the file locked cannot be read: permission denied'],
-  ['${NAME}', 0, 7, '${NAME} is no reference'],
-  ['${}', 0, 3, '${} is no reference'],
+  ['${NAME}', 0, 7, '${NAME} is not a reference'],
+  ['${}', 0, 3, '${} is not a reference'],
   ['${env:TOKEN:-xoxb-1}', 0, 20, '${env:TOKEN:…} has a default value, and references have none'],
   ['${env: NAME}', 0, 12, 'the name of ${env: …} begins or ends with a blank'],
   ['${file:token.txt }', 0, 18, 'the name of ${file: …} begins or ends with a blank'],
-  ['${vault:x}', 0, 10, '${vault:x} is no reference'],
+  ['${vault:x}', 0, 10, '${vault:x} is not a reference'],
   ['a ${env:NAME', 2, 10, 'the "}" is missing'],
 ])('%s is refused', (text, offset, length, message) => {
   expect(interpolate(text, SOURCES).faults).toMatchObject([{ offset, length, message }])

@@ -38,7 +38,7 @@ test.each([
     '{ renewDeadlineSeconds: 12, retryPeriodSeconds: 10 }',
     '1:33 "renewDeadlineSeconds" must be more than 1.2 times "retryPeriodSeconds", which is 10: one failure has to leave time for another try',
   ],
-  ['{ namespace: Tools }', '1:22 "namespace" is no name of a namespace: use a-z, 0-9 and "-"'],
+  ['{ namespace: Tools }', '1:22 "namespace" is not a name of a namespace: use a-z, 0-9 and "-"'],
 ])('leases: %s', async (leases, message) => {
   expect((await problemsOf(withLeases(leases))).join('\n')).toContain(message)
 })

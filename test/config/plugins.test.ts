@@ -130,11 +130,11 @@ test.each<[name: string, problem: RegExp, at?: string]>([
   ['not there', /nope\.mjs is not there: \/.*\/sinks\/nope\.mjs = undefined/],
   [
     'not installed',
-    /@acme\/nope is no package that can be found from \/.* = install it next to .*npm install/,
+    /@acme\/nope is not a package that can be found from \/.* = install it next to .*npm install/,
   ],
   [
     'no dot',
-    /sinks\/pager\.mjs is no package.* = a file is named with "\.\/" in front: "\.\/sinks\/pager\.mjs"/,
+    /sinks\/pager\.mjs is not a package.* = a file is named with "\.\/" in front: "\.\/sinks\/pager\.mjs"/,
   ],
   ['of node', /fs is a part of Node/],
   ['throws', /throws\.mjs failed while it was loaded: no licence = undefined$/],
@@ -161,7 +161,7 @@ test.each<[name: string, problem: RegExp, at?: string]>([
 test('everything that is wrong with a type is told at once', () => {
   const problems = results['wrong shape']?.problems?.join('\n')
   for (const part of [
-    'type "a b" is no name',
+    'type "a b" is not a name',
     'config is no',
     '"create" there is "open"',
     'lane',

@@ -50,7 +50,7 @@ test('control characters of the file do not reach the terminal', () => {
 
 test('a value that a message repeats adds no line and no control character', () => {
   const hostile = 'x\u001b[2J\n::warning::\r\u2028\u202e'
-  const text = formatProblems([problem({ message: `"${hostile}" is no kind`, hint: hostile })], 'rules: 1')
+  const text = formatProblems([problem({ message: `"${hostile}" is not a kind`, hint: hostile })], 'rules: 1')
   expect(text).not.toMatch(/[\u001b\r\u2028\u202e]|^::/m)
   expect(text.trimEnd().split('\n')).toHaveLength(4)
 })
@@ -113,7 +113,7 @@ test.each([
   ['an anchor in quotes', 'x-a: { b: &a "hunter2-word" }\n', 'password: *a'],
   ['an anchor of a number', 'x-a: &a 2222222\n', 'password: *a'],
   ['an anchor of a map', 'x-a: &a { b: hunter2-word, c: [hunter2-more] }\n', 'password: *a'],
-  ['an anchor that is no YAML', 'x-p: &a @hunter2\n', 'password: *a'],
+  ['an anchor that is not YAML', 'x-p: &a @hunter2\n', 'password: *a'],
   ['a variable', 'vars: { a: hunter2-word }\n', 'password: "${var:a}"'],
   ['a variable within a URL', 'vars: { a: hunter2-word }\n', 'url: "redis://:${var:a}@host"'],
   ['a variable in a URL', 'vars: { a: "redis://:hunter2-word@host" }\n', 'url: "${var:a}"'],

@@ -50,7 +50,7 @@ test('the heading names the file as the problems do', async () => {
   expect((await check(file)).err).toContain(`kubeherald: ${file} has 1 problem\n\n${file}:4:22: `)
 })
 
-test('a byte order mark is no character of the file', async () => {
+test('a byte order mark is not a character of the file', async () => {
   const file = join(folder, 'marked.yaml')
   writeFileSync(file, `\ufeffx: 1\n${GOOD}`)
   const { err } = await check(file)
@@ -75,7 +75,7 @@ test.each([
     () => written('latin1.yaml', Buffer.from('# \u00e4', 'latin1')),
     'it is not UTF-8: save it as UTF-8',
   ],
-])('%s is no configuration, and why', async (_, file, reason) => {
+])('%s is not a configuration, and why', async (_, file, reason) => {
   const { code, err } = await check(file())
   expect(code).toBe(2)
   expect(err).toContain(`kubeherald: cannot read the configuration ${file()}: ${reason}`)

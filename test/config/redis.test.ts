@@ -36,15 +36,15 @@ test.each([
   ['{ cluster: { nodes: [] } }', ['"nodes" is an empty list: name some, such as [redis-0:6379]']],
   [
     '{ cluster: { nodes: ["redis://a:1"] } }',
-    ['"nodes", entry 1 is no address: write host:port, such as redis-0:6379'],
+    ['"nodes", entry 1 is not an address: write host:port, such as redis-0:6379'],
   ],
-  ['{ sentinel: { name: main, nodes: [a:99999] } }', ['"nodes", entry 1 is no address: write host:port']],
+  ['{ sentinel: { name: main, nodes: [a:99999] } }', ['"nodes", entry 1 is not an address: write host:port']],
   ['{ sentinel: { nodes: [a] } }', ['"name" is missing']],
   ['{ cluster: { nodes: [a] }, username: kh }', ['"username" needs "password" in the same map']],
   ['{ cluster: { nodes: [a] }, tls: { ca: hidden } }', ['"ca" has no certificate; must be PEM text']],
   [
     '{ cluster: { nodes: [a] }, tls: { key: hidden } }',
-    ['"key" is no private key; must be PEM text', '"key" needs cert, too'],
+    ['"key" is not a private key; must be PEM text', '"key" needs cert, too'],
   ],
   ['{ cluster: { nodes: [a] }, tls: { servername: 10.0.0.1 } }', ['"servername" must be a host name']],
   ['{ cluster: { nodes: [a] }, tls: false }', ['"tls"']],

@@ -59,7 +59,7 @@ test('what is wrong with a default is told once, where it stands', async () => {
   `)
 })
 
-test.each(['name: x', 'when: { kind: Pod }', 'drop: true'])('%s is no default', async (text) => {
+test.each(['name: x', 'when: { kind: Pod }', 'drop: true'])('%s is not a default', async (text) => {
   const [key] = text.split(':')
   expect(await toldOf(`defaults: { to: [a, b], ${text} }\n${HEAD}rules: [{ name: one }]`)).toEqual([
     `kubeherald.yaml:1:25 "${key}" belongs to one rule and cannot be a default = set it in the rules`,

@@ -69,19 +69,21 @@ test.each([
   [
     '{ p: x }',
     'name: "$var:p"',
-    ['kubeherald.yaml:4:35 $var:p is no reference: it stays as it is = write ${var:p}'].map(
+    ['kubeherald.yaml:4:35 $var:p is not a reference: it stays as it is = write ${var:p}'].map(
       (it) => `warning: ${it}`,
     ),
   ],
   [
     '{ p: x }',
     'name: "${p}"',
-    ['kubeherald.yaml:4:35 ${p} is no reference = write ${var:p}, or $${ for a plain ${'],
+    ['kubeherald.yaml:4:35 ${p} is not a reference = write ${var:p}, or $${ for a plain ${'],
   ],
   [
     '{ 1p: x }',
     'name: "${var:1p}"',
-    ['kubeherald.yaml:1:9 "1p" is no name: use letters, digits, "_", "-" and ".", beginning with a letter'],
+    [
+      'kubeherald.yaml:1:9 "1p" is not a name: use letters, digits, "_", "-" and ".", beginning with a letter',
+    ],
   ],
   [
     '[x]',

@@ -17,7 +17,7 @@ export interface Answer {
   body: any
 }
 
-/** One request; a body that is no JSON is given as text. */
+/** One request; a body that is not JSON is given as text. */
 export async function get(url: string, accept = 'application/json', headers = {}): Promise<Answer> {
   const answer = await request(url, { headers: { accept, ...headers } })
   const text = await answer.body.text()

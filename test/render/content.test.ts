@@ -151,7 +151,7 @@ test.each([
   ['https://a.example.com{{ name }}', 'may not take its host from an object'],
   ['https://a@{{ name }}/', 'may not take its host from an object'],
   ['https://user@a.example.com/{{ name }}', 'may not take its host from an object'],
-  ['https://', 'is no address that can be read'],
+  ['https://', 'is not an address that can be read'],
 ])('the link %s %s', (link, problem) => {
   expect(MessageTemplates.safeParse({ links: { a: link } }).error?.message).toContain(problem)
 })

@@ -43,5 +43,5 @@ sinks: { bus: { type: kafka, brokers: ["kafka:9092"], topic: k8s, state: true } 
 rules: [{ name: all, to: bus, group: { wait: 1m } }]
 `)
   const problems = loaded.ok ? [] : loaded.problems.map(({ message }) => message)
-  expect(problems).toEqual([expect.stringContaining('a digest is no state of an object')])
+  expect(problems).toEqual([expect.stringContaining('a digest is not a state of an object')])
 })

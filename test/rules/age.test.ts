@@ -25,14 +25,14 @@ test.each<[Patterns, number | undefined, boolean]>([
 
 test.each([
   ['5m', 'has no < or >', 'write "<5m" (younger) or ">=5m" (older)', 0],
-  ['young', '"young" is no age', 'write "<5m" for younger', 0],
-  ['', 'is no age', 'write "<5m"', 0],
+  ['young', '"young" is not an age', 'write "<5m" for younger', 0],
+  ['', 'is not an age', 'write "<5m"', 0],
   ['<', 'has no number', 'write "<5m"', 1],
   ['<5', 'needs a unit', 'write "<5m"', 0],
-  ['<5min', '"min" is no unit of time', 'write "<5m"', 2],
-  ['>2 hours', '"hours" is no unit of time', 'write ">2h"', 3],
-  ['=5m', 'is no age', 'write "<5m"', 0],
-  ['<5constructor', '"constructor" is no unit of time', 'write', 2],
+  ['<5min', '"min" is not a unit of time', 'write "<5m"', 2],
+  ['>2 hours', '"hours" is not a unit of time', 'write ">2h"', 3],
+  ['=5m', 'is not an age', 'write "<5m"', 0],
+  ['<5constructor', '"constructor" is not a unit of time', 'write', 2],
 ])('%j is refused: %s', (text, message, hint, offset) => {
   expect(compileAge(text)).toMatchObject({
     ok: false,

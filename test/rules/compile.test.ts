@@ -105,9 +105,9 @@ test.each<[string, When, EventParts, boolean]>([
     { resource: EVENT, event: { type: 'Warning' } },
     false,
   ],
-  ['Event type of what is no Event', { type: '!Normal' }, { resource: POD }, false],
+  ['Event type of what is not an Event', { type: '!Normal' }, { resource: POD }, false],
   ['reason', { reason: ['BackOff', 'OOM*'] }, { resource: EVENT, event: { reason: 'OOMKilling' } }, true],
-  ['"not this reason" of what is no Event', { reason: '!BackOff' }, { resource: POD }, false],
+  ['"not this reason" of what is not an Event', { reason: '!BackOff' }, { resource: POD }, false],
   ['message', { message: '*failed*' }, { resource: EVENT, event: { message: 'it failed again' } }, true],
   [
     'regarding',
@@ -155,7 +155,7 @@ test.each<[string, When, EventParts, boolean]>([
     false,
   ],
   ['"not these" of what an Event is about', { regarding: { labels: '!team' } }, { resource: EVENT }, true],
-  ['"not these" of what is no Event', { regarding: { labels: '!team' } }, { resource: POD }, false],
+  ['"not these" of what is not an Event', { regarding: { labels: '!team' } }, { resource: POD }, false],
   [
     'the owner of what an Event is about',
     { regarding: { owner: 'Job/*' } },
@@ -168,7 +168,7 @@ test.each<[string, When, EventParts, boolean]>([
   ['an object that is too old', { age: '<5m' }, { created: '2026-11-21T05:50:00Z' }, false],
   ['an object from the future, by its clock', { age: '<5m' }, { created: '2026-11-21T06:10:00Z' }, true],
   ['an age that nobody knows', { age: '>=0s' }, {}, false],
-  ['regarding of what is no Event', { regarding: { kind: '!Node' } }, { resource: POD }, false],
+  ['regarding of what is not an Event', { regarding: { kind: '!Node' } }, { resource: POD }, false],
 ])('asks for %s', (_, when, parts, expected) => {
   expect(matches(when, parts)).toBe(expected)
 })

@@ -83,7 +83,7 @@ test('"!" excludes a kind in any spelling', () => {
   expect(means(['*', '!Pod'], DEPLOYMENT)).toBe(true)
 })
 
-test.each(['', 'a/b/c/d', '.apps', 'apps.', 'two words', '/v1'])('%j is no spelling of a kind', (text) => {
+test.each(['', 'a/b/c/d', '.apps', 'apps.', 'two words', '/v1'])('%j is not a spelling of a kind', (text) => {
   expect(parseSpelling(text)).toBeUndefined()
   expect(compileKinds([text, 'Pod']).ok).toBe(false)
 })

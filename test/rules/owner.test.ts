@@ -60,11 +60,11 @@ test.each([
   ['Deployment/Web', 'names are in lower case', 'write Deployment/web'],
   ['apps/Deployment', 'the kind comes first', 'write Deployment/apps'],
   ['apps/v1/Deployment', 'names are in lower case', 'write apps/v1/deployment'],
-  ['web-frontend', '"web-frontend" is no kind', 'for an owner of any kind write "*/web-frontend"'],
-  ['Deployment/', '"Deployment/" is no owner', 'write Deployment, Deployment/web'],
+  ['web-frontend', '"web-frontend" is not a kind', 'for an owner of any kind write "*/web-frontend"'],
+  ['Deployment/', '"Deployment/" is not an owner', 'write Deployment, Deployment/web'],
   ['', 'is empty: name a kind', 'write Deployment'],
-  ['Deployment/web,Job', '"Deployment/web,Job" is no owner', 'write a list: ['],
-  ['two words/web', '"two words" is no kind', 'write Deployment, Deployment/web'],
+  ['Deployment/web,Job', '"Deployment/web,Job" is not an owner', 'write a list: ['],
+  ['two words/web', '"two words" is not a kind', 'write Deployment, Deployment/web'],
   ['Deployment/(a', '', ''],
 ])('%j is refused or read as it stands', (text, message, hint) => {
   const compiled = compileOwners([text, 'Job'])

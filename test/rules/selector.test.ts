@@ -51,7 +51,7 @@ test.each([
 })
 
 test.each([
-  ['team: shop', '"team: shop" is no selector: that has "=" and not ":"', 0],
+  ['team: shop', '"team: shop" is not a selector: that has "=" and not ":"', 0],
   ['a=(, team: shop', 'expected a value, found "("', 2],
   ['', 'expected a key, found the end', 0],
   ['x,', 'expected a key, found the end', 2],
@@ -87,7 +87,7 @@ test.each([
 })
 
 test('where all of a selector is offered, all of it is told', () => {
-  const message = '"a in (b), team:shop" is no selector: that has "=" and not ":"'
+  const message = '"a in (b), team:shop" is not a selector: that has "=" and not ":"'
   expect(compileSelector('a in (b), team:shop')).toEqual({
     ok: false,
     faults: [{ path: [], message, hint: 'write "a in (b), team=shop"' }],

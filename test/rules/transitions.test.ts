@@ -352,7 +352,7 @@ test('what is nested too deeply to be compared says so', () => {
 })
 
 test.each([{ changed: 'spec.n' }, { unchanged: 'spec.n' }, { from: { 'spec.n': '1' } }])(
-  'an expression beside %j is not asked of what is no change',
+  'an expression beside %j is not asked of what is not a change',
   (keys) => {
     const fails = { ...keys, if: 'oldObject.spec.n == 1' }
     expect(matches(fails, { type: 'ADDED', object: { spec: { n: 1 } } })).toBe(false)

@@ -343,7 +343,7 @@ test('what is no regular file is refused in words, whatever it is', async () => 
   mkdirSync(join(folder, 'sub'))
   for (const [path, words] of [
     [join(folder, 'sub'), 'it is a folder'],
-    ['/dev/full', 'it is no regular file'],
+    ['/dev/full', 'it is not a regular file'],
     ['/sys/kubeherald/x', 'cannot write'],
   ] as const) {
     await using sink = await openSink(file, { path })

@@ -6,7 +6,7 @@ const lost = { kind: 'retry', reason: 'timeout', detail: 'no answer in time', af
 const NEVER = new AbortController().signal
 
 test.each(['event', 'sink'] as const)(
-  'behind an ambiguous retry of scope %s, what was not sent is no repeat',
+  'behind an ambiguous retry of scope %s, what was not sent is not a repeat',
   async (scope) => {
     const sent: string[] = []
     const post = async ({ id }: { id: string }): Promise<Outcome> => {

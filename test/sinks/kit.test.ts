@@ -163,7 +163,7 @@ const loose = (schema: z.ZodType) => ({ config: schema as unknown as SinkType['c
 
 const BROKEN: [check: string, broken: Changes, fault: RegExp][] = [
   ['the type is of this contract', { type: { apiVersion: 2 as 1 } }, /apiVersion is 2/],
-  ['the type is of this contract', { type: { type: 'a b' } }, /is no name/],
+  ['the type is of this contract', { type: { type: 'a b' } }, /is not a name/],
   ['config is a Standard Schema that refuses rubbish', { type: loose(z.any()) }, /config accepts 42/],
   [
     'config is a Standard Schema that refuses rubbish',

@@ -59,7 +59,7 @@ test('what a sink had sent when it was asked to stop counts', async () => {
 })
 
 test.each<[string, unknown, object]>([
-  ['a pause that is no number', { kind: 'later', afterMs: Number.NaN }, { kind: 'later', afterMs: 1_000 }],
+  ['a pause that is not a number', { kind: 'later', afterMs: Number.NaN }, { kind: 'later', afterMs: 1_000 }],
   ['a pause without end', { kind: 'later', afterMs: Infinity }, { kind: 'later', afterMs: 3_600_000 }],
   ['a pause in the past', { kind: 'later', afterMs: -1 }, { kind: 'later', afterMs: 1_000 }],
   [
@@ -67,7 +67,11 @@ test.each<[string, unknown, object]>([
     { kind: 'rejected', reason: 'rejected' },
     { kind: 'rejected', reason: 'rejected', detail: '' },
   ],
-  ['a detail that is no text', { kind: 'rejected', reason: 'rejected', detail: Symbol('x') }, { detail: '' }],
+  [
+    'a detail that is not text',
+    { kind: 'rejected', reason: 'rejected', detail: Symbol('x') },
+    { detail: '' },
+  ],
   [
     'reason and scope that there are not',
     { kind: 'retry', reason: 'tuesday', detail: 'x', scope: 'world', afterMs: Infinity },

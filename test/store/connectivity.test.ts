@@ -62,11 +62,11 @@ test('Redis Cluster: a slot that moves takes the connection along', async () => 
   redis.disconnect()
 })
 
-test('Redis Cluster: what is no cluster, and what may not be asked, is told', async () => {
+test('Redis Cluster: what is not a cluster, and what may not be asked, is told', async () => {
   await using server = await startRedis()
   const target = { cluster: { nodes: [`127.0.0.1:${server.port}`], key: KEY } }
   expect(await said(target)).toBe(
-    `Redis at cluster 127.0.0.1:${server.port} does not answer: 127.0.0.1:${server.port}: it is no Redis Cluster; write redis.url instead of redis.cluster`,
+    `Redis at cluster 127.0.0.1:${server.port} does not answer: 127.0.0.1:${server.port}: it is not a Redis Cluster; write redis.url instead of redis.cluster`,
   )
   await server.command('ACL', 'SETUSER', 'kh', 'on', '>pw', '~*', '+@all', '-cluster')
   expect(await said({ ...target, username: 'kh', password: 'pw' })).toContain('forbids CLUSTER SLOTS')

@@ -19,9 +19,9 @@ const sendCounted: Evaluate = (source, transitions) => {
 const FOREIGN: [what: string, key: string, write: string[]][] = [
   ['a lane that is a string', 'lane:hook/0', ['SET', 'KEY', 'x']],
   ['pending as a string', 'pending', ['SET', 'KEY', 'x']],
-  ['a counter of pending that is no number', 'pending', ['HSET', 'KEY', 'hook/0', 'many']],
+  ['a counter of pending that is not a number', 'pending', ['HSET', 'KEY', 'hook/0', 'many']],
   ['the ledger of a sink as a list', 'ledger:sink:hook', ['RPUSH', 'KEY', 'x']],
-  ['a counter of a sink that is no number', 'ledger:sink:hook', ['HSET', 'KEY', 'enqueued', 'many']],
+  ['a counter of a sink that is not a number', 'ledger:sink:hook', ['HSET', 'KEY', 'enqueued', 'many']],
   ['the ledger of a watch as a string', `ledger:watch:${SOURCE.key}`, ['SET', 'KEY', 'x']],
   ['the ledger of a rule as a string', 'ledger:rule:all', ['SET', 'KEY', 'x']],
   ['the list of rules as a string', 'rules', ['SET', 'KEY', 'x']],

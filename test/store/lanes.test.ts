@@ -360,7 +360,7 @@ test('a sink that hangs stops no other, also where two processes share the lanes
   await waitFor(() => good.took.length === 1, { what: 'the other sink’s delivery' })
 })
 
-test('a failure long ago is no part of an outage: nobody tried meanwhile', async () => {
+test('a failure long ago is not part of an outage: nobody tried meanwhile', async () => {
   await using it = await startLaneBed()
   const old = new Date(Date.now() - 2 * 86_400_000)
   await it.putAt('hook/0', old, 'a@1', 'b@1', 'c@1')

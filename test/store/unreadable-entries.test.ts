@@ -34,7 +34,7 @@ const BROKEN: [what: string, payload: Buffer][] = [
   ],
   ['of no deliveries', packed('')],
   ['without line breaks', packed('{}')],
-  ['whose header is no JSON', packed('{not json\n{}\n')],
+  ['whose header is not JSON', packed('{not json\n{}\n')],
   ['whose header is null', lines(null)],
   ['whose header is a list', lines([])],
   ['without an event', lines({ sink: 'hook', rule: 'all' })],

@@ -56,6 +56,6 @@ test.each([
   const client = { url: 'https://cluster', get } as unknown as ClusterClient
   const error = (await discover(client, signal).catch((it: unknown) => it)) as Error
   expect(error).toBeInstanceOf(ClusterError)
-  expect(error.message).toMatch(/\/apis? .*no JSON/)
+  expect(error.message).toMatch(/\/apis? .*not JSON/)
   expect(error.message).not.toContain('Unexpected')
 })

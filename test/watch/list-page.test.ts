@@ -28,7 +28,7 @@ const compact = (json: Buffer | string) => JSON.stringify(JSON.parse(json.toStri
 
 const LIST = { kind: 'List', metadata: { resourceVersion: '7', continue: 'c' } }
 
-test('a list that was cut off anywhere is no list, and does not stop the process', async () => {
+test('a list that was cut off anywhere is not a list, and does not stop the process', async () => {
   const items = [configMap('a', 1), configMap('b', 2, { labels: { 'x/y': 'ä"\\' } })]
   const text = JSON.stringify({ ...LIST, items })
   expect(await read(text)).toMatchObject({ resourceVersion: '7', token: 'c', changes: [{}, {}] })

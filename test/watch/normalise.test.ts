@@ -272,7 +272,7 @@ test('what changed is looked for once, whoever asks', () => {
   expect(headerOf(event).changes).toBe(event.changes)
 })
 
-test('an old object that is no JSON costs an event its changes only', () => {
+test('an old object that is not JSON costs an event its changes only', () => {
   const event = eventWithOld({ object: now({ spec: {} }) }, () => Buffer.from('{"spec":'))
   expect(headerOf(event)).toMatchObject({ name: 'web', type: 'MODIFIED' })
   expect(headerOf(event)).not.toHaveProperty('changes')

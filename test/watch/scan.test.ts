@@ -123,7 +123,7 @@ test.each([
 test.each([
   ['in the name', '{"metadata":{"uid":"u","name":"\\q","resourceVersion":"5"}}'],
   ['in a key', '{"metadata":{"\\q":1,"uid":"u","name":"n","namespace":"\\u12","resourceVersion":"5"}}'],
-])('a frame with a wrong escape %s is no change, whole or from its beginning', (_name, object) => {
+])('a frame with a wrong escape %s is not a change, whole or from its beginning', (_name, object) => {
   const line = Buffer.from(`{"type":"ADDED","object":${object}}`)
   expect(readFrame(line).kind).toBe('unreadable')
   expect(readLongFrame(line, 1_000_000).kind).toBe('skipped')

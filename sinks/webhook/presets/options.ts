@@ -30,7 +30,7 @@ export const PRESET_OPTIONS = {
     .meta({ description: 'How long an alert is firing; default: 24h.' }),
   labels: z
     .record(
-      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no label name'),
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not a label name'),
       z
         .string()
         .min(1)

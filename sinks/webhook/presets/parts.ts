@@ -138,8 +138,8 @@ export function boundedKey(key: string, max: number): string {
 }
 
 /**
- * Returns whether the problem is over: it is resolved, or its object is deleted. A deleted Event has not happened
- * again for an hour.
+ * Returns whether the problem is over: it is resolved, or its object is deleted. The API server deletes an Event
+ * an hour after it last happened.
  */
 export function isOver({ event, content, notice }: Pick<Message, 'event' | 'content' | 'notice'>): boolean {
   if (notice) return notice.kind === 'resolved' || content.severity === 'resolved'

@@ -45,7 +45,7 @@ export async function eventStoryOf(
 ): Promise<EventStory> {
   const target = historyTarget(eventIdOf(id))
   if (target?.id === undefined)
-    throw new ApiError(400, 'is no id of an event: CLUSTER/UID/RESOURCEVERSION/TYPE, its slashes as %2F')
+    throw new ApiError(400, 'is not an id of an event: CLUSTER/UID/RESOURCEVERSION/TYPE, its slashes as %2F')
   const found = await findDeliveries(parts, target, () => true, {
     ...BOUNDS,
     records: MOST_RECORDS,

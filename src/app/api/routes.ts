@@ -129,7 +129,7 @@ export const ROUTES = {
   getStory: {
     method: 'GET',
     path: '/objects/{kind}/{namespace}/{name}/events',
-    summary: 'Events of an object, and what became of them; `_` is no namespace',
+    summary: 'Events of an object, and what became of them; `_` is not a namespace',
     tag: 'history',
     scope: 'namespaced',
     isHeavy: true,

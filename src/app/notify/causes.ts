@@ -63,7 +63,7 @@ export function fails({ phase, behind }: WatchStatus): boolean {
   return phase === 'failing' || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
 }
 
-/** Several that fail together have one reason, such as an API server that is down: they are one report. */
+/** More failing watches than this are one report: they probably have one cause, such as an API server that is down. */
 const MOST_WATCHES = 3
 
 function watchCauses(failing: readonly WatchStatus[]): Cause[] {

@@ -35,7 +35,7 @@ export async function ask(
   return { cluster: await askCluster(configuration, kubeconfig, report) }
 }
 
-const NO_KUBECONFIG = 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod'
+const NO_KUBECONFIG = 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod'
 
 /** Checks the configured Redis without writing. Errors make `run` exit; with warnings it waits or starts. */
 async function checkRedisOf(config: Config, cluster: string): Promise<Finding[]> {

@@ -151,7 +151,7 @@ several. Without a file it reads standard input; without a tool it finds out whi
 
 No rule sends more than its source did: a rule with a filter that kubeherald does not have is disabled, as is a sink that
 it does not have; both are comments with the reason. Each setting that is not carried over has a comment, and \${env:NAME}
-replaces each secret. Exit code 0 when no rule and no sink is disabled, 3 when one is, 2 for a file that is no configuration.
+replaces each secret. Exit code 0 when no rule and no sink is disabled, 3 when one is, 2 for a file that is not a configuration.
 
 Examples:
   kubeherald import config.yaml > kubeherald.yaml

@@ -62,7 +62,7 @@ export function complete(short: unknown, atMs: number): Completed {
 }
 
 function faultsOf(given: unknown): ObjectFault[] {
-  if (!isMap(given)) return [{ path: [], message: 'an object is a map with a kind' }]
+  if (!isMap(given)) return [{ path: [], message: 'an object must be a map with a kind' }]
   const kind = given['kind']
   if (typeof kind !== 'string' || kind === '')
     return [{ path: ['kind'], message: 'an object needs a kind', hint: 'such as kind: Deployment' }]
@@ -207,7 +207,7 @@ function builtIn(kind: string): FoundResource {
     builtInKinds.map((it) => it.kind),
   )
   const hint = near === undefined ? 'such as apiVersion: stable.example.com/v1' : `did you mean "${near}"?`
-  return { fault: `"${kind}" is no built-in kind: it needs an apiVersion`, hint }
+  return { fault: `"${kind}" is not a built-in kind: it needs an apiVersion`, hint }
 }
 
 function resourceIn({ kind, plural, group, namespaced }: BuiltInKind): Resource {

@@ -71,7 +71,7 @@ async function readFromFile(file: string): Promise<Pick<ExplainInput, 'from' | '
     )
   const changes = read.values.map(changesIn)
   if (changes.some((it) => it === undefined))
-    throw new UsageError(`${from} is no Kubernetes object: ${WANTED}`)
+    throw new UsageError(`${from} is not a Kubernetes object: ${WANTED}`)
   return { from, changes: changes.flatMap((it) => it ?? []) }
 }
 

@@ -92,7 +92,7 @@ function eventOf(scenario: Scenario, change: ReadChange, atMs: number, from: str
   const [first] = result.faults
   const where = first && first.path.length > 0 ? ` (${first.path.join('.')})` : ''
   const hint = first?.hint === undefined ? '' : `; ${first.hint}`
-  throw new UsageError(printable(`${from}: ${first?.message ?? 'is no object'}${where}${hint}`))
+  throw new UsageError(printable(`${from}: ${first?.message ?? 'is not an object'}${where}${hint}`))
 }
 
 const TYPES: readonly ChangeType[] = ['ADDED', 'MODIFIED', 'DELETED']

@@ -57,7 +57,7 @@ export function createScenario({ run, cluster, salt }: ScenarioOptions): Scenari
     surroundings.add(result.change.object)
     const event = eventOf(result.change, context)
     if (event) return { ok: true, event }
-    const message = 'is no object that a watch could read'
+    const message = 'is not an object that a watch could read'
     return { ok: false, faults: [{ of: 'object', path: ['metadata'], message }] }
   }
 }

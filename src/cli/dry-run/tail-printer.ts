@@ -76,7 +76,8 @@ export type EventFilter = (event: EventNames) => boolean
 /** Compiles `--kind` and `--namespace`. Throws `UsageError` for invalid ones. */
 export function eventFilter({ kind, namespace }: TailFilter): EventFilter {
   const kinds = kind === undefined ? undefined : compileKinds(kind)
-  if (kinds && !kinds.ok) throw new UsageError(`--kind ${kind}: ${kinds.faults[0]?.message ?? 'is no kind'}`)
+  if (kinds && !kinds.ok)
+    throw new UsageError(`--kind ${kind}: ${kinds.faults[0]?.message ?? 'is not a kind'}`)
   const namespaces = namespace === undefined ? undefined : compilePatterns([namespace])
   if (namespaces && !namespaces.ok) {
     const [fault] = namespaces.faults

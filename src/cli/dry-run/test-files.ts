@@ -73,7 +73,7 @@ function besides(files: readonly string[]): string[] {
 function testFilesOf(file: string): string[] {
   if (!statSync(file, { throwIfNoEntry: false })?.isDirectory()) return [file]
   const names = namesIn(file).filter((name) => /_test\.ya?ml$/.test(name))
-  if (names.length === 0) throw new UsageError(`there is no file *_test.yaml in ${file}`)
+  if (names.length === 0) throw new UsageError(`there is no file *_test.yaml or *_test.yml in ${file}`)
   return names.toSorted().map((name) => join(file, name))
 }
 

@@ -126,7 +126,7 @@ function rulesOf(resource: Raw, source: Raw, name: string, lost: string[]): Omit
     ...unknownKeys(resource, RESOURCE_KEYS),
     ...unknownKeys(event, EVENT_KEYS),
     ...unknownKeys(own, EVENT_KEYS),
-    ...(kind === undefined ? [`"${type}" is no type of resource`] : []),
+    ...(kind === undefined ? [`"${type}" is not a type of resource`] : []),
   ]
   const constraints = (key: string, value: unknown) => constraintsOf(key, value, off)
   const firstOf = (key: string, a: unknown, b: unknown) => constraints(key, isDefined(a) ? a : b)
@@ -212,7 +212,7 @@ function isEmpty(value: unknown): boolean {
 function unknownKeys(map: Raw, known: string): string[] {
   return Object.keys(map)
     .filter((key) => !known.split(' ').includes(key))
-    .map((key) => `"${key}" is no condition that is known here`)
+    .map((key) => `"${key}" is not a condition that is known here`)
 }
 
 /** `apps/v1/deployments` → `deployments.apps`, `v1/pods` → `pods` */

@@ -32,7 +32,7 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   leaderElection: ': "leases: true" shares the work between replicas',
   metricsNamePrefix: ': all metrics begin with kubeherald_',
   logLevel: ': the option --log-level of run sets it',
-  logFormat: ': the log is JSON where it is no terminal',
+  logFormat: ': the log is JSON where it is not a terminal',
   kubeQPS: '',
   kubeBurst: '',
   cacheSize: ': see enrich.maxObjects',
@@ -133,8 +133,8 @@ function filtersOf(raw: Raw): string[] {
   const unknown = Object.keys(raw).filter((key) => !KEYS_OF_FILE.includes(key))
   skip(unknown.map((key) => raw[key]))
   return [
-    ...(isNamespace(raw['namespace']) ? [] : ['namespace is no name of a namespace']),
-    ...unknown.map((key) => `"${key}" is no key that is known here, and may have left something out`),
+    ...(isNamespace(raw['namespace']) ? [] : ['namespace is not a name of a namespace']),
+    ...unknown.map((key) => `"${key}" is not a key that is known here, and may have left something out`),
   ]
 }
 
@@ -177,7 +177,7 @@ function readMatcher(rule: Raw, looksUp: boolean): Matcher {
   const lost: string[] = []
   const never: string[] = []
   const text = (name: string, value: unknown) => {
-    if (typeof value === 'object' && value !== null) lost.push(`${name} is no text`)
+    if (typeof value === 'object' && value !== null) lost.push(`${name} is not text`)
     const expression = textOf(value)
     if (!isExpression(expression))
       never.push(
@@ -200,11 +200,11 @@ function readMatcher(rule: Raw, looksUp: boolean): Matcher {
     )
   })
   const count = Number(rule['minCount'] ?? 0)
-  if (!Number.isInteger(count)) lost.push('minCount is no whole number')
+  if (!Number.isInteger(count)) lost.push('minCount is not a whole number')
   const known = [...Object.keys(KEYS), ...KEYS_OF_RULE]
   for (const key of Object.keys(rule).filter((it) => !known.includes(it))) {
     skip(rule[key])
-    lost.push(`"${key}" is no condition that is known here`)
+    lost.push(`"${key}" is not a condition that is known here`)
   }
   return { all: [...texts, ...metadata, ...(count > 1 ? [{ count }] : [])], lost, never }
 }

@@ -183,7 +183,7 @@ function readDocuments(file: string, text: string): { roots: Root[] } | { fault:
       return { fault: `${file}: it nests too deep: is a bracket missing?` }
     if (error) {
       const [at] = error.linePos ?? []
-      const reason = error.message.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? 'is no YAML'
+      const reason = error.message.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? 'is not YAML'
       const hint = /\{\{-?\s*(\.Values|if|include|with|range)\b/.test(text)
         ? '; it is a template of a Helm chart: give it what "helm template" or "helm get values --all" prints'
         : ''
@@ -209,7 +209,7 @@ function readDocuments(file: string, text: string): { roots: Root[] } | { fault:
         placeOf: (path) => placeOf([...prefix(i), ...path]),
       })
   }
-  return roots.length === 0 ? { fault: `${file} is no map of keys and values` } : { roots }
+  return roots.length === 0 ? { fault: `${file} is not a map of keys and values` } : { roots }
 }
 
 function plain(document: { toJS(options: { maxAliasCount: number }): unknown }): unknown {

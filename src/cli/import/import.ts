@@ -28,7 +28,7 @@ const DISABLED = 3
 
 /**
  * Prints another tool's configuration as one of kubeherald, and on stderr how much of it was lost. Without a tool the first argument is the
- * file. Returns 3 if a rule or a sink is disabled, else 0. Throws `UsageError` for a file that is no configuration.
+ * file. Returns 3 if a rule or a sink is disabled, else 0. Throws `UsageError` for a file that is not a configuration.
  */
 export async function importConfiguration(
   tool: string | undefined,
@@ -146,10 +146,10 @@ export function importText(text: string, file: string, wanted?: ToolName): Impor
 
 function nothingFound(name: string, text: string, wanted: ToolName | undefined): string {
   if (wanted === undefined)
-    return `${name} is no configuration of ${TOOLS.slice(0, -1).join(', ')} or ${TOOLS.at(-1)}`
+    return `${name} is not a configuration of ${TOOLS.slice(0, -1).join(', ')} or ${TOOLS.at(-1)}`
   const other = findConfiguration<ToolName>(name, text, IMPORTERS)
   const hint = other.ok ? `; it looks like one of ${other.found.tool}` : ''
-  return `${name} is no configuration of ${wanted}: it has no ${IMPORTERS[wanted].has}${hint}`
+  return `${name} is not a configuration of ${wanted}: it has no ${IMPORTERS[wanted].has}${hint}`
 }
 
 function checkType({ raw, placeOf }: Found<ToolName>, key: string, type: 'map' | 'list'): void {

@@ -47,10 +47,12 @@ export function importKubewatch(given: Raw, text: string): Imported {
   const namespace = textOf(raw['namespace'])
   const lost: string[] = []
   const unknown = Object.keys(raw).filter((key) => !KEYS.includes(key) && !(isChart && OF_CHART.test(key)))
-  const off = unknown.map((key) => `"${key}" is no key that is known here, and may have left something out`)
+  const off = unknown.map(
+    (key) => `"${key}" is not a key that is known here, and may have left something out`,
+  )
   skip(unknown.map((key) => raw[key]))
   const isEverywhere = namespace === '' || !isNamespace(raw['namespace'])
-  if (!isNamespace(raw['namespace'])) off.push('namespace is no name of a namespace')
+  if (!isNamespace(raw['namespace'])) off.push('namespace is not a name of a namespace')
   const named = Object.entries(resource).filter(([key, value]) => {
     if (typeof value === 'object' && value !== null) off.push(`resource.${key} is neither true nor false`)
     const isKnown = Object.hasOwn(KINDS, key)

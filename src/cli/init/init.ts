@@ -108,7 +108,7 @@ function unwritable(file: string, error: unknown): UsageError {
 }
 
 function existing(file: string): UsageError {
-  return new UsageError(`${file} is there already: --force writes over it, --output takes another name`)
+  return new UsageError(`${file} already exists: --force overwrites it, --output writes another file`)
 }
 
 function write(file: string, text: string, force: boolean): void {

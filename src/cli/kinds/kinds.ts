@@ -31,7 +31,7 @@ export async function kinds(options: KindsOptions): Promise<number> {
   const settings = file === undefined ? {} : (await readStorageSettings(file)).kubernetes
   const kubeconfig = kubeconfigOptions(settings, options.context)
   if (options.context === undefined && !findKubeconfig(kubeconfig))
-    throw new UsageError('there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod')
+    throw new UsageError('there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod')
   loadCluster(kubeconfig)
   const client = connectCluster({ ...kubeconfig, userAgent })
   try {

@@ -5,7 +5,7 @@ const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** Returns the answer to a small GET; its status alone where that is not 200, or where the body is no JSON. */
+/** Returns the answer to a small GET; its status alone where that is not 200, or where the body is not JSON. */
 export async function smallGet(
   client: ClusterClient,
   path: string,

@@ -128,7 +128,7 @@ export async function show(id: string, options: QueueOptions & OutputOptions): P
   return 0
 }
 
-/** The object, or its text where that is no JSON. */
+/** The object, or its text where that is not JSON. */
 function objectIn({ objectJson }: Delivery): unknown {
   const text = objectJson.toString()
   try {

@@ -6,7 +6,7 @@ export function pastTarget(text: string): HistoryTarget {
   const target = historyTarget(text)
   if (!target)
     throw new UsageError(
-      `"${text}" is no object: write kind/namespace/name or kind/name, such as deploy/shop/web or node/worker-1, or the id of an event`,
+      `"${text}" is not an object: write kind/namespace/name or kind/name, such as deploy/shop/web or node/worker-1, or the id of an event`,
     )
   return target
 }

@@ -120,12 +120,12 @@ function accountOf(text: string | undefined, env: NodeJS.ProcessEnv): ServiceAcc
   if (!LABEL.test(namespace))
     throw new UsageError(
       text === undefined
-        ? `POD_NAMESPACE="${own}" is no namespace: give --service-account NAMESPACE/NAME`
-        : `--service-account ${text}: "${namespace}" is no namespace: use a-z, 0-9 and "-", up to 63`,
+        ? `POD_NAMESPACE="${own}" is not a namespace: give --service-account NAMESPACE/NAME`
+        : `--service-account ${text}: "${namespace}" is not a namespace: use a-z, 0-9 and "-", up to 63`,
     )
   if (name.length > 253 || !SUBDOMAIN.test(name))
     throw new UsageError(
-      `--service-account ${text}: "${name}" is no name of a service account: use a-z, 0-9, "-" and "."`,
+      `--service-account ${text}: "${name}" is not a name of a service account: use a-z, 0-9, "-" and "."`,
     )
   return { namespace, name }
 }
@@ -133,5 +133,5 @@ function accountOf(text: string | undefined, env: NodeJS.ProcessEnv): ServiceAcc
 /** Gives the name back. Throws UsageError when objects cannot have it. */
 function checkRoleName(name: string): string {
   if (name.length <= 253 && SUBDOMAIN.test(name)) return name
-  throw new UsageError(`--name ${name}: is no name of a role: use a-z, 0-9, "-" and "."`)
+  throw new UsageError(`--name ${name}: is not a name of a role: use a-z, 0-9, "-" and "."`)
 }

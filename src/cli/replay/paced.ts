@@ -37,7 +37,7 @@ export function createPacer({ enqueue, noRoom, signal, onProgress }: PacedParts)
   let portion: Delivery[] = []
   let bytes = 0
   let progress: Progress = { count: 0, last: undefined }
-  /** One portion after the other, also where several sources add. */
+  /** Portions are sent one after the other, also where several sources add. */
   let sending: Promise<void> = Promise.resolve()
 
   async function send(some: readonly Delivery[]): Promise<void> {

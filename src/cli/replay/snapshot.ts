@@ -103,11 +103,12 @@ export async function addPresentStates(
 /** Returns a test of kinds for `--kind`: all of them without it. Throws UsageError. */
 export function kindTestOf(kind: string | undefined): KindTest {
   const kinds = kind === undefined ? undefined : compileKinds(kind)
-  if (kinds && !kinds.ok) throw new UsageError(`--kind ${kind}: ${kinds.faults[0]?.message ?? 'is no kind'}`)
+  if (kinds && !kinds.ok)
+    throw new UsageError(`--kind ${kind}: ${kinds.faults[0]?.message ?? 'is not a kind'}`)
   return kinds?.value ?? (() => true)
 }
 
-/** An Event is no state: its time is over. */
+/** An Event is not a state: its time is over. */
 function isState({ group, kind }: Pick<KindNames, 'group' | 'kind'>): boolean {
   return kind !== 'Event' || !['', 'events.k8s.io'].includes(group)
 }

@@ -72,7 +72,7 @@ async function onlyPrints({ sinks }: Config, load: ReturnType<typeof sinkLoader>
   return types.every(({ printsToStdout }) => printsToStdout === true)
 }
 
-/** No configuration and no cluster: only then the demo starts by itself. */
+/** Whether `run` starts the demo: no configuration file, no `--context`, all roles, and no kubeconfig or service account. */
 function hasNothing({ role, context }: RunOptions, file: string | undefined): boolean {
   return (
     file === undefined &&

@@ -35,7 +35,7 @@ export function testObject({ kind, reason }: Wanted): Record<string, unknown> {
   }
 }
 
-/** The kind of an object that is no Event, with the apiVersion of a custom resource. */
+/** The kind of an object that is not an Event, with the apiVersion of a custom resource. */
 function otherKind(patterns: Patterns): { kind: string; apiVersion?: string } | undefined {
   const test = compileKinds(patterns)
   if (!test.ok) return undefined

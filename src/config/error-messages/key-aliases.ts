@@ -163,7 +163,7 @@ const TOOLS: Readonly<Record<string, readonly string[]>> = {
   Botkube: ['sources', 'communications'],
 }
 
-/** Returns a hint for a file that is no configuration of kubeherald, by its top-level keys; undefined for others. */
+/** Returns a hint for a file that is not a configuration of kubeherald, by its top-level keys; undefined for others. */
 export function otherFileHint(keys: ReadonlySet<string>): string | undefined {
   const [tool] = Object.entries(TOOLS).find(([, own]) => own.every((key) => keys.has(key))) ?? []
   if (tool) return `it looks like a configuration of ${tool}, which "kubeherald import" converts`

@@ -30,7 +30,7 @@ export function sentenceOf(issue: Issue, found: Located | undefined): string {
     case 'too_big':
       return tooBig(issue as z.core.$ZodIssueTooBig)
     case 'invalid_format':
-      return issue.format === 'url' ? 'must be a URL' : `is no ${String(issue.format)}`
+      return issue.format === 'url' ? 'must be a URL' : `is not a valid ${String(issue.format)}`
     case 'not_multiple_of':
       return `must be a multiple of ${String(issue.divisor)}`
   }

@@ -229,13 +229,13 @@ function unknownKey(subject: Subject, steps: Path, key: string): Finding {
 /** `{ type:stdout }` is a key. It is not quoted: what is behind the colon may be a secret. */
 function withoutBlank(document: ConfigDocument, path: Path): Problem {
   const [key = ''] = /^[\w-]+:/.exec(String(path.at(-1))) ?? []
-  return document.problem('unknown-key', path, `"${key}" is no key without a blank behind it`, {
+  return document.problem('unknown-key', path, `"${key}" is not a key without a blank behind it`, {
     atKey: true,
     hint: BLANK_HINT,
   })
 }
 
-/** Returns our key for an unknown one if it is allowed in its map and not set there: `group`, `group: { by }`, `if, next to "when"`. */
+/** Returns the alias of an unknown key, unless it is not allowed there or already set: `group`, `group: { by }`, `if, next to "when"`. */
 function freeAlias({ document, schema, prefix }: Subject, steps: Path, key: string): string | undefined {
   const alias = aliasOf([...prefix, ...steps, key])
   const [, name, inner] = /^([\w-]+)(?:: \{ (\w+) \})?/.exec(alias ?? '') ?? []
@@ -284,7 +284,7 @@ export function nameOf(path: Path): string {
 
 /** A message that is the end of a sentence follows the name; a whole sentence comes after a colon or alone. */
 function joined(name: string, message: string): string {
-  if (/^"[^"]*" is no(thing)?\b/.test(message)) return message
+  if (/^"[^"]*" is not(hing)?\b/.test(message)) return message
   return /^(must|is|are|has|have|needs|cannot|does|may|was|matches)\b/.test(message)
     ? `${name} ${message}`
     : `${name}: ${message}`

@@ -37,7 +37,7 @@ interface FolderEntry {
   isFolder: boolean
 }
 
-/** Returns the entries of a folder. Throws errors of Node. */
+/** Returns the entries of a folder. Throws errors of `node:fs`. */
 type ReadFolder = (path: string) => readonly FolderEntry[]
 
 /** A pattern for which more than MAX_LOOKED_AT entries of folders would be read. */

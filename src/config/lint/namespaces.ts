@@ -15,7 +15,7 @@ interface NamespaceFault extends Fault {
   about?: string
 }
 
-/** Returns a fault for each pattern that is no name of a namespace. */
+/** Returns a fault for each pattern that is not a name of a namespace. */
 export function namespaceFaults(patterns: Patterns): NamespaceFault[] {
   const parsed = parsePatterns(patterns)
   if (!parsed.ok) return []
@@ -24,7 +24,9 @@ export function namespaceFaults(patterns: Patterns): NamespaceFault[] {
     const { form, text } = pattern
     const path = typeof patterns === 'string' ? [] : [index]
     if (isJoined(pattern))
-      return [{ path, message: `"${text}" is no namespace: names have no commas`, hint: listHint(written) }]
+      return [
+        { path, message: `"${text}" is not a namespace: names have no commas`, hint: listHint(written) },
+      ]
     if (form === 'regex' || text === '' || FORMS[form].test(text)) return []
     const verb = form === 'glob' ? 'means no namespace' : 'cannot be a namespace'
     const message = `"${text}" ${verb}: those have lower-case letters, digits and "-"`

@@ -85,7 +85,7 @@ function unknownType(
   const path = ['sinks', name, 'type']
   const written = document.at(path)?.written
   const what =
-    written === undefined ? `there is no sink type "${type}"` : `the value of ${written} is no sink type`
+    written === undefined ? `there is no sink type "${type}"` : `the value of ${written} is not a sink type`
   const hint = written === undefined ? typeHint(type, known) : undefined
   return document.problem('unknown-sink-type', path, what, { hint })
 }

@@ -31,7 +31,8 @@ function checkKind({ index, kind, namespaces }: WatchDraft, document: ConfigDocu
   const written = document.at(kindPath)?.written
   const watched = watchedKindOf(kind)
   if (!watched) {
-    const message = written === undefined ? `"${kind}" is no kind` : `the value of ${written} is no kind`
+    const message =
+      written === undefined ? `"${kind}" is not a kind` : `the value of ${written} is not a kind`
     const hint = /[*?!,]/.test(kind)
       ? 'an entry watches one kind; patterns and lists are for rules'
       : 'write it as Deployment, deployments.apps or apps/v1/Deployment'

@@ -50,7 +50,7 @@ function notFound(name: string, folder: string): PluginFault {
   const hint = isFile
     ? `a file is named with "./" in front: "./${name}"`
     : `install it next to the configuration: npm install --prefix ${folder} ${name}`
-  return { message: `is no package that can be found from ${folder}`, hint }
+  return { message: `is not a package that can be found from ${folder}`, hint }
 }
 
 const FROM = 'kubeherald-from:'

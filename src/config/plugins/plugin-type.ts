@@ -30,7 +30,7 @@ function defaultOf(exported: Readonly<Record<string, unknown>>): unknown {
 
 function faultsOf(value: unknown, what: string): PluginFault[] {
   if (!isMap(value)) {
-    const found = value === null ? 'null' : typeof value === 'function' ? 'a function' : `a ${typeof value}`
+    const found = value == null ? String(value) : Array.isArray(value) ? 'a list' : `a ${typeof value}`
     return [{ message: `${what} is ${found}, not a sink type`, hint: HOW }]
   }
   const { apiVersion, type } = value
@@ -42,16 +42,16 @@ function faultsOf(value: unknown, what: string): PluginFault[] {
       faults.push({ message: `${what.replace(/,$/, '')}: ${message}`, ...(hint !== undefined && { hint }) })
   }
   const name = typeof type === 'string' && NAME.test(type)
-  refuse(!name, `type ${JSON.stringify(type)} is no name`, 'use letters, digits, ".", "_" and "-"')
+  refuse(!name, `type ${JSON.stringify(type)} is not a name`, 'use letters, digits, ".", "_" and "-"')
   const schema = 'zod 4, valibot and arktype make such schemas'
-  refuse(!isSchema(value['config']), 'config is no Standard Schema', schema)
-  refuse(value['route'] !== undefined && !isSchema(value['route']), 'route is no Standard Schema', schema)
+  refuse(!isSchema(value['config']), 'config is not a Standard Schema', schema)
+  refuse(value['route'] !== undefined && !isSchema(value['route']), 'route is not a Standard Schema', schema)
   const older = value['create'] === undefined ? undefined : 'what is called "create" there is "open" here'
-  refuse(typeof value['open'] !== 'function', 'open is no function', older)
+  refuse(typeof value['open'] !== 'function', 'open is not a function', older)
   for (const key of ['lane', 'escape'])
-    refuse(value[key] !== undefined && typeof value[key] !== 'function', `${key} is no function`)
+    refuse(value[key] !== undefined && typeof value[key] !== 'function', `${key} is not a function`)
   const batch = value['maxBatch'] ?? 1
-  refuse(!Number.isInteger(batch) || Number(batch) < 1, 'maxBatch is no whole number from 1')
+  refuse(!Number.isInteger(batch) || Number(batch) < 1, 'maxBatch is not a whole number from 1')
   return faults
 }
 

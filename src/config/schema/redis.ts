@@ -16,7 +16,7 @@ const nodes = (example: string) =>
       z.string().refine((text) => {
         const match = NODE.exec(text)
         return match !== null && (match[1] === undefined || isPort(Number(match[1])))
-      }, `is no address: write host:port, such as ${example}`),
+      }, `is not an address: write host:port, such as ${example}`),
     )
     .min(1, `is an empty list: name some, such as [${example}]`)
 

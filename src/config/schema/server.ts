@@ -21,12 +21,12 @@ const Port = z.union(
 const MIN_TOKEN = 16
 const Namespace = z
   .string()
-  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is no name of a namespace, such as shop')
+  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is not a name of a namespace, such as shop')
 
 const Token = z.strictObject({
   name: z
     .string()
-    .regex(/^[\w.@-]{1,63}$/, 'is no name: use letters, digits, "_", "-", "." and "@", at most 63')
+    .regex(/^[\w.@-]{1,63}$/, 'is not a name: use letters, digits, "_", "-", "." and "@", at most 63')
     .meta({ description: 'Who uses it, as the log of actions names it.', examples: ['ci'] }),
   role: z
     .enum(['read', 'act'])
@@ -50,7 +50,7 @@ const Token = z.strictObject({
 
 const HeaderName = z
   .string()
-  .regex(/^[A-Za-z0-9-]{1,100}$/, 'is no name of a header, such as X-Forwarded-User')
+  .regex(/^[A-Za-z0-9-]{1,100}$/, 'is not a name of a header, such as X-Forwarded-User')
 
 const ADDRESS_RULE = 'must be an address or a range of addresses, such as 10.0.0.7 or 10.0.0.0/8'
 
@@ -92,7 +92,7 @@ const HostName = z
   .string()
   .regex(
     /^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$/,
-    'is no name of a host, such as herald.example.com',
+    'is not a name of a host, such as herald.example.com',
   )
 
 /** The HTTP server: /livez, /readyz, /metrics, the page and /api/v1. */

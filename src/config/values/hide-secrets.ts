@@ -58,7 +58,7 @@ function withoutLiterals(text: string): string {
   return isAll ? text : `${HIDDEN}${references.join('')}`
 }
 
-/** `"routing_key": "…"`, `token=…`, with a value that is no reference and no template. */
+/** `"routing_key": "…"`, `token=…`, with a value that is not a reference and no template. */
 const PAIR =
   /((?:authorization|token|password|secret|key)["']?\s{0,9}[:=]\s{0,9}["']?)(?!\$\{|\{[{%])[^\s"',&}]{1,1000}/gi
 

@@ -111,7 +111,7 @@ function nearReferences(text: string): ReferenceFault[] {
         offset: 0,
         length: text.length,
         // It may be a password: it is not quoted.
-        message: isTemplate ? 'this is no reference' : 'this is no reference: it stays as it is',
+        message: isTemplate ? 'this is not a reference' : 'this is not a reference: it stays as it is',
         hint: `for an environment variable write "\${env:NAME}"`,
         ...(!isTemplate && { severity: 'warning' }),
       },
@@ -121,7 +121,7 @@ function nearReferences(text: string): ReferenceFault[] {
     ...(reference.startsWith('var:') && { about: reference.slice(4) }),
     offset: index,
     length: whole.length,
-    message: `${whole} is no reference: it stays as it is`,
+    message: `${whole} is not a reference: it stays as it is`,
     hint: `write \${${reference}}`,
     severity: 'warning',
   }))
@@ -152,7 +152,7 @@ function resolve(reference: string, { env, readFile }: Interpolation, varTextOf:
   const isVar = !('known' in varTextOf(reference))
   return {
     code: 'invalid-reference',
-    fault: `\${${reference}} is no reference`,
+    fault: `\${${reference}} is not a reference`,
     hint: `${referenceHint(reference, isVar)}, or $\${ for a plain \${`,
     ...(isVar && { about: reference }),
   }

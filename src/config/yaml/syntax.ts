@@ -81,7 +81,7 @@ function missingBlank(error: YAMLError, text: string): SyntaxFault | undefined {
       return {
         code: 'invalid-yaml',
         ...{ start: at, end: at + key.length },
-        message: `"${key}" is no key without a blank behind it`,
+        message: `"${key}" is not a key without a blank behind it`,
         hint: BLANK_HINT,
       }
   }
@@ -139,7 +139,7 @@ function adviceOn(error: YAMLError, text: string): Advice {
       'a text with ": " needs quotes; a map in one line needs braces: { key: value }',
     ]
   if (message.startsWith(WITHOUT_VALUE))
-    return ['invalid-yaml', 'this is no key with a value', 'write key: value']
+    return ['invalid-yaml', 'this is not a key with a value', 'write key: value']
   if (message === SECOND_TEXT)
     return [
       'invalid-yaml',

@@ -27,7 +27,7 @@ export const eventLink = (id: string): string => `/events/${encodeURIComponent(i
 export const sinkLink = (name: string): string => `/sinks/${encodeURIComponent(name)}`
 export const ruleLink = (name: string): string => `/rules?${new URLSearchParams({ rule: name })}`
 
-/** Whether a text is the id of an event, which has four parts or more: what it is looked up by is no name of an object. */
+/** Whether a text is the id of an event, which has four parts or more: what it is looked up by is not a name of an object. */
 export function isEventId(text: string): boolean {
   return text.split('/').length >= 4 && !/\s/.test(text)
 }

@@ -25,7 +25,7 @@ export function statusOf({ outcome }: Ended): Status {
   return STATUS[outcome]
 }
 
-/** `delivered`, `suppressed by throttle until 14:05`, `retrying`, `dead letter (rejected)`, `waiting`. */
+/** Returns an outcome as text: `delivered`, `suppressed by throttle until 14:05`, `retrying`, `dead letter (rejected)`, `waiting`. */
 export function outcomeText({ outcome, atMs = 0, limit, untilMs, reason, isReplay }: Ended): string {
   const again = isReplay ? ' again' : ''
   switch (outcome) {

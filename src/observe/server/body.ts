@@ -36,6 +36,6 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   try {
     return JSON.parse(Buffer.concat(chunks).toString())
   } catch {
-    throw new BodyError(400, 'is no JSON')
+    throw new BodyError(400, 'is not JSON')
   }
 }

@@ -35,7 +35,7 @@ const STANDBY: string = 'standby'
 
 /**
  * Live: the loop of each watch runs, or waits for a known reason. That anybody answers shows that the event loop runs. How far
- * a watch is behind is no part of it: a restart resumes from the same position, and ends what still works.
+ * a watch is behind is not part of it: a restart resumes from the same position, and ends what still works.
  */
 export function liveness({ nowMs, watches, metadata = [], redisTrouble, redisFull }: Vitals): Check[] {
   const waits = redisTrouble !== undefined || redisFull
@@ -176,8 +176,8 @@ function sinkDetail({
 const SHOWN_REASONS: ReadonlySet<string> = new Set([...REASONS, 'unreadable'])
 
 /**
- * Anyone who reaches the port reads this: the text of a receiver has values of events, recipients and hosts, so only the
- * reason before it is shown.
+ * Anyone who reaches the port can read this, and the text of a receiver can contain values of events, recipients and hosts:
+ * only the reason before the first colon is shown.
  */
 function sinkError(lastError: string): string {
   const [reason = ''] = lastError.split(':', 1)

@@ -103,7 +103,10 @@ function reportFaults(log: Logger): void {
     if (reported.size > 100 || reported.has(pattern)) return
     reported.add(pattern)
     const [error] = details.filter((it) => it instanceof Error)
-    log.warn({ detail: message, ...(error && { error }) }, 'a fault of tracing; the pipeline is not affected')
+    log.warn(
+      { detail: message, ...(error && { error }) },
+      'tracing reports an error; the pipeline is not affected',
+    )
   }
   const silent = () => {}
   const logger = { error: report, warn: report, info: silent, debug: silent, verbose: silent }

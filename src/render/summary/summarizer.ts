@@ -63,7 +63,7 @@ function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   return found
 }
 
-/** '' when it is no text. */
+/** '' when it is not text. */
 export function text(value: unknown, ...path: readonly (string | number)[]): string {
   return textAt(value, path)
 }
@@ -73,7 +73,7 @@ function textAt(value: unknown, path: readonly (string | number)[]): string {
   return typeof found === 'string' ? found.slice(0, MAX_TEXT) : ''
 }
 
-/** Undefined when it is no finite number. */
+/** Undefined when it is not a finite number. */
 export function number(value: unknown, ...path: readonly (string | number)[]): number | undefined {
   const found = valueAt(value, path)
   return typeof found === 'number' && Number.isFinite(found) ? found : undefined
@@ -92,7 +92,7 @@ export function texts(value: unknown, ...path: readonly (string | number)[]): re
     .filter((it) => it !== '')
 }
 
-/** The first own keys; [] when it is no map. */
+/** The first own keys; [] when it is not a map. */
 export function keys(value: unknown, ...path: readonly (string | number)[]): readonly string[] {
   const found = valueAt(value, path)
   if (typeof found !== 'object' || found === null || Array.isArray(found)) return []

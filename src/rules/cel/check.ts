@@ -32,7 +32,7 @@ export function checkedProgram(text: string): Compiled<CelProgram> {
 
 const MAX_SIDES = 30
 
-/** The checker stops at its first fault, so the sides of `&&` and `||` are checked one by one. */
+/** The checker stops at its first fault; after a type fault the operands of `&&` and `||` are checked one by one. */
 function faultsOf(engine: CelEngine, text: string, first: CelFault): Fault[] {
   const known = [first]
   const sides = isTypeFault(first) ? sidesOf(text).slice(0, MAX_SIDES) : []

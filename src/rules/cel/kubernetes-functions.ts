@@ -37,7 +37,7 @@ const SUFFIXES: Readonly<Record<string, bigint>> = {
 /** `500m`, `1.5Gi`, `2e3`: see https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ */
 const FORM = /^([+-]?)(\d{1,30})?(?:\.(\d{0,30}))?(?:(n|u|m|k|M|G|T|P|E|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/
 
-/** Returns whether a text is a quantity with a unit, such as "1Gi". */
+/** Returns whether a text begins with a digit and is a quantity with a unit, such as "1Gi". */
 export function hasQuantityUnit(text: string): boolean {
   return /^\d.*[A-Za-z]$/.test(text) && parseQuantity(text) !== undefined
 }
@@ -65,7 +65,7 @@ function roundedUp(value: bigint, by: bigint): bigint {
 
 function quantity(text: string): Quantity {
   const parsed = parseQuantity(text)
-  if (!parsed) throw new CelValueError(`"${text.slice(0, 50)}" is no quantity`)
+  if (!parsed) throw new CelValueError(`"${text.slice(0, 50)}" is not a quantity`)
   return parsed
 }
 
@@ -75,7 +75,7 @@ function isInteger({ nanos }: Quantity): boolean {
 }
 
 function asInteger(it: Quantity): bigint {
-  if (!isInteger(it)) throw new CelValueError('asInteger() of a quantity that is no int')
+  if (!isInteger(it)) throw new CelValueError('asInteger() of a quantity that is not an int')
   return it.nanos / NANO
 }
 
@@ -116,7 +116,7 @@ function parseUrl(text: string): URL | undefined {
 
 function url(text: string): URL {
   const parsed = parseUrl(text)
-  if (!parsed) throw new CelValueError(`"${text.slice(0, 80)}" is no absolute URL`)
+  if (!parsed) throw new CelValueError(`"${text.slice(0, 80)}" is not an absolute URL or path`)
   return parsed
 }
 

@@ -7,8 +7,8 @@ import { quietUntil, storedWithoutSilenced, timerMs } from './silenced.ts'
 import type { DebounceState, StateKeys } from './states.ts'
 
 /**
- * Makes an event the waiting one of its key; the one that waited is suppressed. The newest is the last to arrive, whatever their times are: so the
- * last state of an object is never replaced by an earlier one.
+ * Stores an event as the waiting one of its key. Suppresses the one that waited, unless that was already due. The order is that of arrival,
+ * not of times, so an earlier state never replaces a later one.
  */
 export function debounce(
   tx: LimitTransaction,

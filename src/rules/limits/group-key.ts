@@ -73,12 +73,12 @@ function faultIn(name: string): NameFault | undefined {
     if (LABEL_KEY.test(key)) return undefined
     const kind = /annotations$/i.test(map) ? 'annotation' : 'label'
     if (key === '') return { message: `needs the key of a ${kind}`, hint: `such as ${name}team` }
-    return { message: `"${cut(key)}" is no key of a ${kind}`, offset: map.length + 1, length: key.length }
+    return { message: `"${cut(key)}" is not a key of a ${kind}`, offset: map.length + 1, length: key.length }
   }
   const isAbout = /^(regarding|involvedObject|about|pod)\b/i.test(name)
   const near = isAbout ? 'regarding' : nearest(name, [...PROPERTIES, ...MAPS.map((it) => `${it}.KEY`)])
   const hint = near === undefined ? `one of ${GROUP_KEY_TEXT}` : `did you mean "${near}"?`
-  return { message: `"${cut(name)}" is no group key`, hint, offset: 0, length: Math.max(name.length, 1) }
+  return { message: `"${cut(name)}" is not a group key`, hint, offset: 0, length: Math.max(name.length, 1) }
 }
 
 function cut(text: string): string {

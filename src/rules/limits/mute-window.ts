@@ -44,7 +44,7 @@ const Time = z
     const [, date] = DATE_AND_TIME.exec(text) ?? []
     if (date === undefined ? TIME_OF_DAY.test(text) : isDate(date)) return
     const isDateAlone = /^\d{4}-\d\d-\d\d$/.test(text)
-    const message = date === undefined ? TIME_RULE : `${date} is no date`
+    const message = date === undefined ? TIME_RULE : `${date} is not a date`
     const params = isDateAlone ? { hint: `add the time, or for whole days write dates: ["${text}"]` } : {}
     context.addIssue({ code: 'custom', message, params })
   })
@@ -87,7 +87,7 @@ const Dates = z
 function dateRangeOf(text: string): DateRange | string {
   const [, first = '', last = first] = DATE_RANGE.exec(text) ?? []
   const wrong = [first, last].find((date) => !isDate(date))
-  if (wrong !== undefined) return `"${text.slice(0, 40)}" is no date`
+  if (wrong !== undefined) return `"${text.slice(0, 40)}" is not a date`
   if (first.length !== last.length) return `"${text}" has a year on one side only`
   if (first.length > 5 && first > last) return `"${text}" ends before it begins`
   return { first, last }
@@ -112,7 +112,7 @@ const Days = z
       const path = typeof days === 'string' ? [] : [at]
       context.addIssue({
         code: 'custom',
-        message: `"${text.slice(0, 40)}" is no day`,
+        message: `"${text.slice(0, 40)}" is not a day`,
         path,
         params: { hint },
       })
@@ -142,7 +142,7 @@ const Timezone = z.string().superRefine((name, context) => {
   if (isTimezone(name)) return
   const near = nearest(name, Intl.supportedValuesOf('timeZone'))
   const hint = near === undefined ? 'such as Europe/Berlin or UTC' : `did you mean "${near}"?`
-  context.addIssue({ code: 'custom', message: `"${name.slice(0, 60)}" is no timezone`, params: { hint } })
+  context.addIssue({ code: 'custom', message: `"${name.slice(0, 60)}" is not a timezone`, params: { hint } })
 })
 
 /** Offsets such as +02:00 have no daylight saving time, so only names are accepted. */

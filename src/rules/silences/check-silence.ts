@@ -88,7 +88,7 @@ function unknownNames(
 function timeFaults({ fromMs, untilMs }: AskedSilence, nowMs: number): Fault[] {
   const textOf = (ms: number) => new Date(ms).toISOString()
   if (!isTime(fromMs) || !isTime(untilMs))
-    return [{ path: [isTime(fromMs) ? 'untilMs' : 'fromMs'], message: 'is no time' }]
+    return [{ path: [isTime(fromMs) ? 'untilMs' : 'fromMs'], message: 'is not a time' }]
   if (untilMs <= nowMs)
     return [
       { path: ['untilMs'], message: `${textOf(untilMs)} is past`, hint: 'choose a time that is to come' },

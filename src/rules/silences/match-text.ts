@@ -17,7 +17,7 @@ export function parseMatch(texts: readonly string[]): Compiled<SilenceMatch> {
     for (const part of partsOf(text)) {
       const [head, key = '', operator] = CONDITION.exec(part) ?? []
       if (head === undefined)
-        return faulty(`"${cut(part.trim())}" is no condition`, {
+        return faulty(`"${cut(part.trim())}" is not a condition`, {
           hint: 'write key=value, such as namespace=shop',
         })
       const value = part.slice(head.length).trim()

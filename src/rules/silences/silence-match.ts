@@ -146,6 +146,6 @@ function unknownKey(path: Fault['path'], key: string): Fault {
   const hint = !isCondition && near ? `did you mean "${near}"?` : `one of ${SILENCE_KEYS.join(', ')}`
   const message = isCondition
     ? `is a condition of rules that silences do not have: ${NOT_HERE}`
-    : 'is no condition'
+    : 'is not a condition'
   return { path: [...path, key], atKey: true, message, hint }
 }

@@ -134,7 +134,7 @@ function checkArguments(at: Checking, { name, begin, args }: FilterToken): void 
   const [, , text] = (zone && /^(["'])(.*)\1$/s.exec(textAt(at, zone))) ?? []
   if (!zone || text === undefined || isTimeZone(text)) return
   const hint = 'such as "Europe/Berlin" or "+01:00"'
-  at.report({ ...spanOf(zone), message: `"${text}" is no time zone`, hint })
+  at.report({ ...spanOf(zone), message: `"${text}" is not a time zone`, hint })
 }
 
 /** Reports unreadable text. */

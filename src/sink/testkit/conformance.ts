@@ -155,9 +155,9 @@ const typeChecks: Readonly<Record<string, CheckBody>> = {
     expect(type.apiVersion === 1, `apiVersion is ${String(type.apiVersion)}, not 1`)
     expect(
       NAME.test(type.type),
-      `type ${JSON.stringify(type.type)} is no name: letters, digits, ".", "_", "-"`,
+      `type ${JSON.stringify(type.type)} is not a name: letters, digits, ".", "_", "-"`,
     )
-    expect(typeof type.open === 'function', 'open is no function')
+    expect(typeof type.open === 'function', 'open is not a function')
     const { maxBatch = 1 } = type
     expect(Number.isInteger(maxBatch) && maxBatch > 0, `maxBatch is ${maxBatch}, not a whole number from 1`)
   },
@@ -211,7 +211,7 @@ const ANY_TEXTS = ['', 'plain', '<&>*_~`|\\[]()#!"\'', '\ud800\u0000\u202e', 'x'
 
 async function refusesRubbish(schema: Bench['type']['config'], part: string, options: object): Promise<void> {
   const standard = schema?.['~standard']
-  expect(typeof standard?.validate === 'function', `${part} is no Standard Schema: it has no "~standard"`)
+  expect(typeof standard?.validate === 'function', `${part} is not a Standard Schema: it has no "~standard"`)
   expect(
     standard.version === 1,
     `${part} is of version ${String(standard.version)} of Standard Schema, not 1`,

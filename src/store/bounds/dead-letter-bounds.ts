@@ -158,7 +158,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       if (!archive) await drop(letters)
       else if (archive.kind === 'file') await toFile(archive, letters)
       else await toSink(archive, letters)
-      if (archiveFault !== undefined) log.info({}, 'dead letters can be archived again')
+      if (archive && archiveFault !== undefined) log.info({}, 'dead letters can be archived again')
       archiveFault = undefined
       return due
     } catch (error) {

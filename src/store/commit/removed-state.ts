@@ -130,7 +130,9 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
     return isFreed
   }
 
-  return repeat(pollMs, poll, (error) => log.debug({ error }, 'cannot check for removed state'))
+  return repeat(pollMs, poll, (error) =>
+    log.debug({ error }, 'cannot look for stored state of removed watches, kinds and sinks'),
+  )
 }
 
 /** Whether one of the sources is the whole watch, or a shard of this split watch. */

@@ -186,7 +186,7 @@ export class LaneSlots {
       if (error instanceof LayoutChangedError) this.#lease = NO_LEASE
       if (isOutOfMemory(error)) this.#parts.onOutOfMemory()
       if (isRefusal(error)) troubles.note(SLOTS, describeFault(error))
-      else log.debug({ error }, 'the heartbeat failed; the next one follows')
+      else log.debug({ error }, 'the heartbeat failed; it is tried again at the next interval')
     }
     if (!this.#closed) this.#parts.onBeat()
   }
@@ -259,7 +259,10 @@ export class LaneSlots {
     if (strays.length === 0) return
     await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', ...strays.flat()])
     for (const [slot] of strays) tokens.delete(slot)
-    log.debug({ slots: strays.length }, 'gave back slots of lanes that it did not know of')
+    log.debug(
+      { slots: strays.length },
+      'released lane slots that Redis assigned to this process and it did not use',
+    )
   }
 
   /** `texts`: the heartbeats by which their owners are dead. One that beat again since keeps its slots. False when some were not got. */

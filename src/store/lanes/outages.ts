@@ -13,7 +13,7 @@ export interface Outages {
   since(name: string): number | undefined
 }
 
-/** A failure longer ago is no part of an outage: nobody tried meanwhile. Sinks may ask for pauses of an hour. */
+/** A failure longer ago is not part of an outage: nobody tried meanwhile. Sinks may ask for pauses of an hour. */
 const GAP_MS = 7_200_000
 const FORGET_MS = 86_400_000
 /** How often a failure that goes on is written. */

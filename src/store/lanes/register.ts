@@ -27,7 +27,7 @@ function suspiciousIn(
 
 /**
  * Removes those fields of `pending` that no commit wrote: the lane is empty, and nothing was ever enqueued for its sink,
- * or the value is no number. Returns how many.
+ * or the value is not a number. Returns how many.
  */
 async function dropForeign(redis: Redis, keys: Keys, names: readonly string[]): Promise<number> {
   if (names.length === 0) return 0
@@ -102,7 +102,7 @@ export class RegisterScan {
       }
     }
     if (removed > 0)
-      log.warn({ fields: removed }, 'another program wrote into the register of lanes: removed it')
+      log.warn({ fields: removed }, 'removed fields that another program wrote to the register of lanes')
     return { waiting, empty }
   }
 

@@ -50,7 +50,7 @@ async function sentinelMaster(redis: Redis, name: string): Promise<unknown> {
   } catch (error) {
     const { message } = error as Error
     if (/no such master/i.test(message)) throw new Error(`it knows no master called "${name}"`)
-    if (/unknown command/i.test(message)) throw new LastingFault('it is no Sentinel')
+    if (/unknown command/i.test(message)) throw new LastingFault('it is not a Sentinel')
     if (/^NOAUTH/.test(message)) throw new LastingFault('it asks for a password: redis.sentinel.password')
     throw error
   }
@@ -90,7 +90,7 @@ async function clusterSlots(redis: Redis): Promise<unknown> {
   } catch (error) {
     const { message } = error as Error
     if (/cluster support disabled/i.test(message))
-      throw new LastingFault('it is no Redis Cluster; write redis.url instead of redis.cluster')
+      throw new LastingFault('it is not a Redis Cluster; write redis.url instead of redis.cluster')
     if (/unknown (sub)?command|NOPERM/i.test(message))
       throw new LastingFault(
         'it forbids CLUSTER SLOTS, which kubeherald needs to find its node; allow it: ACL SETUSER … +cluster|slots',

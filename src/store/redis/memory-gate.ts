@@ -131,7 +131,10 @@ export function createMemoryGate(parts: {
       setClosed(true, 1)
       if (!hasBallast) return
       hasBallast = false
-      log.warn({}, 'Redis is full: its ballast is given up, so that deliveries can go on')
+      log.warn(
+        {},
+        'Redis is full: the memory that was reserved (ballast) is freed, so that deliveries can go on',
+      )
       redis.unlink(keys.ballast).catch((error) => log.debug({ error }, 'the ballast stays for now'))
     },
     close: () => clearInterval(timer),

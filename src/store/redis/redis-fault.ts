@@ -91,7 +91,7 @@ const LASTING: readonly RegExp[] = [
   /certificate required|alert unknown ca/,
 ]
 
-/** Before Redis 7, what a script is refused with follows the name of the script and its line, once or twice. */
+/** Before Redis 7, the error of a script begins with the script's name and line, once or twice. */
 const IN_SCRIPT = /^(?:(?:ERR Error running script|@\w+: ?\d+:).*? -|(?:@\w+: ?\d+: )+)?/
 
 /** Redis loads its file, became a replica, is full, cannot write its file, lost its replicas, moves slots. */

@@ -32,7 +32,7 @@ export function faultOf({ status, headers, body }: ClusterResponse): ApiFault {
 const ERROR_BODY_MS = 10_000
 const MAX_ERROR_BYTES = 1024 * 1024
 
-/** The fault of an answer that is no stream, from the beginning of its body; does not wait long for the body's end. */
+/** The fault of an answer that is not a stream, from the beginning of its body; does not wait long for the body's end. */
 export async function faultOfStream({ status, headers, body }: ClusterStream): Promise<ApiFault> {
   return faultOf({ status, headers, body: await beginningOf(body) })
 }

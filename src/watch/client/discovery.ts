@@ -123,7 +123,7 @@ export function objectIn(body: Buffer, path: string): Record<string, unknown> {
   const object = parseObject(body)
   if (object) return object
   throw new ClusterError(
-    `the answer to ${path} is no JSON of an API server: check the address of the cluster`,
+    `the answer to ${path} is not JSON of an API server: check the address of the cluster`,
   )
 }
 

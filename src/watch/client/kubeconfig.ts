@@ -52,7 +52,7 @@ export function loadAccess(options: KubeconfigOptions): ClusterAccess {
   const found = findKubeconfig(options)
   if (!found)
     throw new ClusterError(
-      'no cluster: there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is no pod',
+      'no cluster: there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod',
     )
   const config = new KubeConfig()
   if (found === 'in-cluster') {

@@ -157,7 +157,7 @@ export function readValue(bytes: Buffer, start: number, end: number): unknown {
   return JSON.parse(bytes.toString('utf8', start, end))
 }
 
-/** The object that JSON holds; undefined when it is no JSON, or no object. */
+/** The object that JSON holds; undefined when it is not JSON, or no object. */
 export function parseObject(json: Buffer | string): Record<string, unknown> | undefined {
   try {
     const value = JSON.parse(json.toString()) as unknown

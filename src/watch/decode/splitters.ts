@@ -100,7 +100,7 @@ export function createItemSplitter(limit: BytesLimit = {}): ItemSplitter {
 
   function addToEnvelope(part: Buffer): void {
     envelope.add(part)
-    if (envelope.length > MAX_ENVELOPE_BYTES) throw new BrokenStream('an answer is no list')
+    if (envelope.length > MAX_ENVELOPE_BYTES) throw new BrokenStream('an answer is not a list')
   }
 
   function push(chunk: Buffer, take: TakeBytes): void {
@@ -127,7 +127,7 @@ export function createItemSplitter(limit: BytesLimit = {}): ItemSplitter {
           depth = 2
           key = ''
         } else {
-          if (byte !== COMMA && byte > 32) throw new BrokenStream('an item of a list is no object')
+          if (byte !== COMMA && byte > 32) throw new BrokenStream('an item of a list is not an object')
           at++
         }
       }
@@ -136,7 +136,7 @@ export function createItemSplitter(limit: BytesLimit = {}): ItemSplitter {
 
   function end(): { metadata?: { resourceVersion?: string; continue?: string } } {
     const list = place === 'envelope' ? parseObject(envelope.take()) : undefined
-    if (list?.['items'] === undefined) throw new BrokenStream('a list is no JSON, or has no items')
+    if (list?.['items'] === undefined) throw new BrokenStream('a list is not JSON, or has no items')
     return list
   }
 

@@ -27,7 +27,7 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost'
 }
 
-/** What a source asks of the lease that it runs under. */
+/** The operations of a lease that a source uses. */
 export interface LeaseGuard {
   /** Throws LeaseLost unless the lease is valid at this moment, by the monotonic clock. */
   check(): void

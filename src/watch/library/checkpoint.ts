@@ -65,7 +65,7 @@ function decodeCheckpoint(text: string): SourceState[] {
 }
 
 function addObjects(state: SourceState | undefined, objects: readonly unknown[]): number {
-  if (!state) throw new Error('objects come before their watch')
+  if (!state) throw new Error('an entry with objects comes before the entry of its watch')
   for (const object of objects) {
     const [uid, resourceVersion, namespace, name] = object as (string | undefined)[]
     if (typeof uid !== 'string' || typeof resourceVersion !== 'string') throw new Error('an object is wrong')

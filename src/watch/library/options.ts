@@ -51,7 +51,7 @@ function requireNames(kind: string, namespaces: readonly string[]): void {
   const wrong = namespaces.find((it) => typeof it !== 'string' || !NAMESPACE.test(it))
   if (wrong !== undefined)
     throw invalid(
-      `kind "${kind}": namespace ${JSON.stringify(wrong)} is no name; patterns are not possible here`,
+      `kind "${kind}": namespace ${JSON.stringify(wrong)} is not a name; patterns are not possible here`,
     )
 }
 

@@ -36,7 +36,7 @@ export const METADATA_LIST =
 export const METADATA_WATCH = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
 
 /**
- * The server forgot the state that a list in pages began with. What was read of it is no part of any other state: who
+ * The server forgot the state that a list in pages began with. What was read of it is not part of any other state: who
  * compares must start over, with a `whole` list. The server's offer of an inconsistent token could hide deletions.
  */
 export class ListExpired extends Error {
@@ -229,7 +229,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 
 /**
  * Reads a list without parsing its items: they stay the bytes that the server sent, numbers of any size among them. Yields
- * the items in parts as they come, so that the list may be of any length. Throws BrokenStream when it is no list.
+ * the items in parts as they come, so that the list may be of any length. Throws BrokenStream when it is not a list.
  */
 export async function* readPage(
   source: Source,

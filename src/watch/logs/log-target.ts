@@ -126,7 +126,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Names become parts of a path: what is no name of Kubernetes does not get there. */
+/** Names become parts of a path: what is not a name of Kubernetes does not get there. */
 function isLabel(name: string): boolean {
   return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)
 }

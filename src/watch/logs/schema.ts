@@ -25,7 +25,7 @@ const Settings = z.strictObject({
   }),
   container: z
     .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is no name of a container, such as app')
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is not a name of a container, such as app')
     .optional()
     .meta({ description: 'Default: the container that failed.', examples: ['app'] }),
 })

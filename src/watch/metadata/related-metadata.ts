@@ -3,7 +3,7 @@ import { parseObject } from '../decode/json-bytes.ts'
 import { strings } from '../decode/scan.ts'
 import type { MetadataCache } from './cache.ts'
 import { type Remembered, rememberLast } from './table.ts'
-/** A chain of owners that is longer is no chain: references may form a ring. */
+/** How many owner references are followed at most: they may form a cycle. */
 export const MOST_OWNERS = 10
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 

@@ -122,7 +122,7 @@ export class ReflectorStatus {
 
   unreadable(what: string): void {
     this.#parts.metrics.malformed.inc({ watch: this.#watch })
-    this.#parts.log.warn({ watch: this.#watch }, `${what} cannot be read; it is passed over`)
+    this.#parts.log.warn({ watch: this.#watch }, `${what} cannot be read; it is skipped`)
   }
 
   /** The position that a first start was to begin at is too old. */

@@ -221,7 +221,7 @@ describe('a server with tokens', () => {
       asJson(TOKENS.actor, NOTHING, { origin: 'https://evil.example.com' }),
       403,
     ],
-    ['that is no JSON', '/api/v1/dead-letters/retry', asJson(TOKENS.actor, '{'), 400],
+    ['that is not JSON', '/api/v1/dead-letters/retry', asJson(TOKENS.actor, '{'), 400],
     [
       'that is too large',
       '/api/v1/dead-letters/retry',
@@ -236,7 +236,7 @@ describe('a server with tokens', () => {
       400,
     ],
     [
-      'with a bound that is no id',
+      'with a bound that is not an id',
       '/api/v1/dead-letters/drop',
       asJson(TOKENS.actor, '{"all":true,"until":"+"}'),
       400,

@@ -199,7 +199,7 @@ test('a failure that is over is reported once, when no process has seen it for a
   const [failure, recovery, ...more] = await it.deliveries()
   expect(more).toEqual([])
   expect(recovery?.notice).toMatchObject({ kind: 'resolved', why: 'ended' })
-  // The time of the confirmation is no part of the failure.
+  // The time of the confirmation is not part of the failure.
   expect(Date.parse((recovery?.notice as Resolved | undefined)?.at ?? '')).toBeLessThanOrEqual(firstLookMs)
   expect(recovery?.event.uid).toBe(failure?.event.uid)
   expect(await it.reader.exists(it.keys.openReports)).toBe(0)

@@ -109,9 +109,9 @@ test('values of the chart of kubewatch that do not say whether Slack is enabled 
 })
 
 const MISTAKES: readonly (readonly [text: string, tool: ToolName | undefined, message: string])[] = [
-  ['', undefined, 'it.yaml is no map of keys and values'],
-  ['- a', undefined, 'it.yaml is no configuration of '],
-  ['a: 1', 'kubewatch', 'it.yaml is no configuration of kubewatch: '],
+  ['', undefined, 'it.yaml is not a map of keys and values'],
+  ['- a', undefined, 'it.yaml is not a configuration of '],
+  ['a: 1', 'kubewatch', 'it.yaml is not a configuration of kubewatch: '],
   ['['.repeat(100_000), undefined, 'it.yaml: it nests too deep'],
   ['route:\n  - [', undefined, 'it.yaml:2:6: '],
   ['a: 1\na: 2', undefined, 'it.yaml:2:1: '],
@@ -127,7 +127,7 @@ const MISTAKES: readonly (readonly [text: string, tool: ToolName | undefined, me
   [
     'route: { receiver: a }\nreceivers: [{ name: a, slack_configs: [] }]',
     undefined,
-    'is no configuration of',
+    'is not a configuration of',
   ],
   ['communications: { slack: { enabled: true } }\nresources: []', 'botkube', 'Botkube 0.12'],
 ]

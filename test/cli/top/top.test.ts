@@ -89,7 +89,7 @@ test('rates are those of the ledger between two reports, and what needs attentio
     watches: [{ watch: 'pods (all namespaces)', phase: 'watching', observedPerSecond: 350 }],
     rules: [{ matchedPerSecond: 0, suppressedPerSecond: 0 }],
   })
-  // A counter that falls, as after a failover of Redis, is no rate.
+  // A counter that falls, as after a failover of Redis, is not a rate.
   expect(figuresOf(first, { ...second, atMs: 9_000 }).total.deliveredPerSecond).toBe(0)
 })
 

@@ -18,15 +18,15 @@ test.each([
   ],
   [
     '{ namespace: "shop,pay" }',
-    'error 4:35 "shop,pay" is no namespace: names have no commas = write a list: [shop, pay]',
+    'error 4:35 "shop,pay" is not a namespace: names have no commas = write a list: [shop, pay]',
   ],
   [
     '{ namespace: "shop*, !pay" }',
-    'error 4:35 "shop*, !pay" is no namespace: names have no commas = write a list: ["shop*", "!pay"]',
+    'error 4:35 "shop*, !pay" is not a namespace: names have no commas = write a list: ["shop*", "!pay"]',
   ],
-  ['{ kind: "Pod,Node" }', 'error 4:31 "Pod,Node" is no kind = write a list: [Pod, Node]'],
-  ['{ kind: "Po*,Node" }', 'error 4:31 "Po*,Node" is no kind = write a list: ["Po*", Node]'],
-  ['{ type: "ADDED,DELETED" }', 'error 4:30 "ADDED,DELETED" is no type = write a list: [ADDED, DELETED]'],
+  ['{ kind: "Pod,Node" }', 'error 4:31 "Pod,Node" is not a kind = write a list: [Pod, Node]'],
+  ['{ kind: "Po*,Node" }', 'error 4:31 "Po*,Node" is not a kind = write a list: ["Po*", Node]'],
+  ['{ type: "ADDED,DELETED" }', 'error 4:30 "ADDED,DELETED" is not a type = write a list: [ADDED, DELETED]'],
 ])('%s is a list that was forgotten', async (when, problem) => {
   expect(await problemsOf(rule(when))).toEqual([problem])
 })
@@ -53,7 +53,7 @@ test.each([
   const hook = `{ type: webhook, url: "https://foo.com", headers: { x: "Bearer ${text}" } }`
   const yaml = `watch: [Pod]\nsinks: { a: ${hook} }\nrules: [{ name: r, to: a }]`
   expect(await problemsOf(yaml)).toEqual([
-    `warning 2:76 ${text} is no reference: it stays as it is = write ${meant}`,
+    `warning 2:76 ${text} is not a reference: it stays as it is = write ${meant}`,
   ])
   expect(await loadText(yaml)).toMatchObject({
     ok: true,

@@ -90,7 +90,7 @@ test('an entry of watch that is not understood silences only what depends on it'
 test.each([
   [
     '{ kind: Deploymnet, type: bad }',
-    ['4:30 no entry of "watch" watches Deploymnet', '4:48 "bad" is no type'],
+    ['4:30 no entry of "watch" watches Deploymnet', '4:48 "bad" is not a type'],
   ],
   [
     '{ kind: Pod, type: Warning, reason: 5 }',
@@ -103,7 +103,7 @@ test.each([
     '{ kind: ["/(/", two words], namespace: Shop }',
     [
       '4:33 "kind", entry 1 has an expression that RE2 cannot read: missing closing )',
-      '4:38 "two words" is no kind',
+      '4:38 "two words" is not a kind',
       '4:61 "Shop" cannot be a namespace: those have lower-case letters, digits and "-"',
     ],
   ],

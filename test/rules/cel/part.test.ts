@@ -212,7 +212,7 @@ test('what fails says what was missing, and where', () => {
   )
   expect(() => evaluate('now.getHours(object.status.phase) > 7', given)).toThrow('time zone')
   expect(() => evaluate('quantity(object.status.phase).isInteger()', given)).toThrow(
-    '"Running" is no quantity',
+    '"Running" is not a quantity',
   )
 })
 

@@ -13,17 +13,20 @@ async function problems(keys: string): Promise<string[]> {
 
 test.each([
   ['throttle: { every: 10 }', '4:46 "every" needs a unit: 10s, 10m or 10h'],
-  ['throttle: { per: namespce, every: 10m }', '4:44 "namespce" is no group key = did you mean "namespace"?'],
+  [
+    'throttle: { per: namespce, every: 10m }',
+    '4:44 "namespce" is not a group key = did you mean "namespace"?',
+  ],
   [
     'throttle: { per: regarding.name, every: 10m }',
-    '4:44 "regarding.name" is no group key = did you mean "regarding"?',
+    '4:44 "regarding.name" is not a group key = did you mean "regarding"?',
   ],
-  ['throttle: { per: pod, every: 10m }', '4:44 "pod" is no group key = did you mean "regarding"?'],
+  ['throttle: { per: pod, every: 10m }', '4:44 "pod" is not a group key = did you mean "regarding"?'],
   [
     'throttle: { per: [namespace, reson], every: 10m }',
-    '4:56 "reson" is no group key = did you mean "reason"?',
+    '4:56 "reson" is not a group key = did you mean "reason"?',
   ],
-  ['group: { by: "labels.a b" }', '4:48 "a b" is no key of a label'],
+  ['group: { by: "labels.a b" }', '4:48 "a b" is not a key of a label'],
   ['group: { by: [kind, kind] }', '4:47 "by", entry 2: "kind" is repeated'],
   ['group: { by: [] }', '4:40 "by" is an empty list: to count all events together write rule'],
   ['after: { count: 1, within: 10m }', '4:43 "count" must be a whole number from 2 to 1,000'],
@@ -37,7 +40,7 @@ test.each([
   ],
   [
     'mute: { dates: [12-24, 2026-02-30] }',
-    '4:50 "2026-02-30" is no date = such as 2026-12-24, 12-24 for every year, or 12-24..12-26',
+    '4:50 "2026-02-30" is not a date = such as 2026-12-24, 12-24 for every year, or 12-24..12-26',
   ],
   [
     'mute: { dates: 2026-12-24..2026-12-01 }',
@@ -47,10 +50,10 @@ test.each([
     'mute: { from: "07:00", to: "07:00" }',
     '4:54 "to" is the same as "from" = for whole days write days alone',
   ],
-  ['mute: { days: satrday }', '4:41 "satrday" is no day = did you mean "saturday"?'],
+  ['mute: { days: satrday }', '4:41 "satrday" is not a day = did you mean "saturday"?'],
   [
     'mute: { days: sun, timezone: Europe/Berln }',
-    '4:56 "Europe/Berln" is no timezone = did you mean "Europe/Berlin"?',
+    '4:56 "Europe/Berln" is not a timezone = did you mean "Europe/Berlin"?',
   ],
 ])('%s', async (keys, expected) => {
   expect(await problems(keys)).toEqual([expected])

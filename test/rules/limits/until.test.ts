@@ -41,7 +41,7 @@ test.each<[what: string, Written, Happening[], ReturnType<typeof endsIn>]>([
     ],
   ],
   [
-    'an open incident has no known end, and a count is no time',
+    'an open incident has no known end, and a count is not a time',
     { resolve: true, throttle: { every: '1m' } },
     [{ at: 0 }, { at: 10 }],
     [['resolve', undefined]],

@@ -39,9 +39,9 @@ const OAUTH = {
 
 test.each<[object, string]>([
   [{ brokers: ['kafka'] }, 'must be host:port, such as kafka-0:9092'],
-  [{ topic: 'a b' }, 'is no topic name: it has other characters'],
-  [{ topic: 'k8s/{{ namespace }}' }, 'is no topic name: "/" is always in it'],
-  [{ topic: '{{ "}}" }} x' }, 'is no topic name: " " is always in it'],
+  [{ topic: 'a b' }, 'is not a topic name: it has other characters'],
+  [{ topic: 'k8s/{{ namespace }}' }, 'is not a topic name: "/" is always in it'],
+  [{ topic: '{{ "}}" }} x' }, 'is not a topic name: " " is always in it'],
   [{ state: true, format: 'structured' }, 'structured cannot be used with state: true'],
   [{ compression: 'snappy' }, 'snappy is not supported; gzip'],
   [{ timeout: '40s' }, 'must be at most 25s'],
@@ -62,7 +62,7 @@ test('a topic or key that cannot be, made from an object, is refused with what i
   expect(of({ topic: 'k8s.{{ object.label }}' }, { label: 'a/b\u0000' })).toEqual({
     kind: 'rejected',
     reason: 'config',
-    detail: expect.stringContaining('"k8s.a/b\\u0000" is no topic name'),
+    detail: expect.stringContaining('"k8s.a/b\\u0000" is not a topic name'),
   })
   expect(of({ topic: '{{ object.label }}' }, {})).toMatchObject({ kind: 'rejected', reason: 'config' })
   expect(of({ key: '{{ object.label }}' }, {})).toMatchObject({ kind: 'rejected', reason: 'config' })

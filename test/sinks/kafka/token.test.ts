@@ -61,7 +61,7 @@ test('a server that refuses, and repeats what it got, is told without secrets', 
 })
 
 test.each(['access_token=t0ken-in-a-form', 't0ken-in-a-form', 'null', '""'])(
-  'an answer that is no JSON object (%s) is not repeated',
+  'an answer that is not a JSON object (%s) is not repeated',
   async (body) => {
     await using endpoint = await startTokenEndpoint({ answer: { status: 200, body } })
     await using tokens = tokensOf(endpoint.url)

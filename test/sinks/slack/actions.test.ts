@@ -174,7 +174,7 @@ test.each<[what: string, click: object, parts?: object]>([
   ],
   ['a channel that is not listed', {}, { options: { channels: ['#elsewhere'] } }],
   ['a channel that the sink never wrote to', { forged: { channel: { id: 'C0999999999', name: 'random' } } }],
-  ['a value that is no JSON', { value: '{' }],
+  ['a value that is not JSON', { value: '{' }],
   ['a value of another form', { value: '{"v":1,"__proto__":{"s":"oncall"},"constructor":1}' }],
   [
     'a value beyond what Slack takes',
@@ -225,7 +225,7 @@ test.each<[what: string, forged: object]>([
   ['without a message', { message: null }],
   ['whose user is text', { user: 'U0000000001' }],
   ['whose actions are none', { actions: [] }],
-  ['that is no click', { type: 'view_submission' }],
+  ['that is not a click', { type: 'view_submission' }],
 ])('an interaction is acknowledged and ignored: %s', async (_, forged) => {
   await using it = await startButtons()
   await it.fake.clicks.click(it.posted, 'Silence 1 h', { forged })

@@ -92,7 +92,7 @@ test.each<[string, { status: number; body: string }]>([
   ['refuses', { status: 401, body: '{"error":"invalid_client","client":"s3cret/of client"}' }],
   ['answers nonsense', { status: 200, body: '<html>' }],
   ['gives no token', { status: 200, body: '{"token_type":"bearer"}' }],
-  ['gives a token that is no header', { status: 200, body: '{"access_token":"a\\r\\nx: y"}' }],
+  ['gives a token that is not a header', { status: 200, body: '{"access_token":"a\\r\\nx: y"}' }],
   ['gives a token of another type', { status: 200, body: '{"access_token":"x","token_type":"mac"}' }],
   ['is ill', { status: 503, body: '' }],
 ])('oauth2: when the token endpoint %s, the whole sink waits and nothing is sent', async (_name, answer) => {

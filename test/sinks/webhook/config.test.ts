@@ -87,7 +87,7 @@ test.each<[object, ...string[]]>([
   ],
   [
     { url: URL_A, tls: { cert: own.cert, key: 'x' } },
-    'tls.key is no private key; must be PEM text, such as ${file:/etc/tls/tls.key}',
+    'tls.key is not a private key; must be PEM text, such as ${file:/etc/tls/tls.key}',
   ],
   ...[
     'https://{{ name }}/x',

@@ -3,7 +3,7 @@ import { allOf, Count, listOf, Ms, PageQuery } from './basics.ts'
 import { EventSummary, Notice } from './history.ts'
 
 const Name = z.string().min(1).max(253)
-const Id = z.string().regex(/^\d{1,16}-\d{1,16}$/, 'is no id of a dead letter')
+const Id = z.string().regex(/^\d{1,16}-\d{1,16}$/, 'is not an id of a dead letter')
 /** Of the last dead letter that was looked at, and of the newest one that belongs to the choice. */
 const ChoiceCursor = z
   .string()

@@ -42,7 +42,7 @@ export function textFault(value: any, limits: Readonly<Record<string, number>>):
   for (const [key, most] of Object.entries(limits)) {
     const text = value?.[key]
     if (text === undefined) continue
-    if (typeof text !== 'string') return `${key} is no text`
+    if (typeof text !== 'string') return `${key} is not text`
     if (text.length > most) return `${key} is too long: ${text.length} > ${most}`
   }
   return undefined
