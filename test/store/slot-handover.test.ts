@@ -128,6 +128,31 @@ test('what a slow call has delivered is not sent again by the next owner, also w
   expect([...before, ...after]).toEqual(numbered('slow', 600))
 })
 
+test('of a slow call that failed nothing is under way any more, also the deliveries behind the one that failed', async () => {
+  await using it = await startLaneBed()
+  const release = Promise.withResolvers<void>()
+  const sink = scriptedSink(async ({ event: { name } }) => {
+    if (name !== 'slow') return DELIVERED
+    await release.promise
+    return { ...ODD, afterMs: 600_000 }
+  })
+  const lanes = it.work({ hook: sink })
+  await it.put('hook/n0', ...numbered('warm', 10))
+  const trickle = it.trickle(lanes)
+  await it.put(HELD, ...numbered('slow', 600))
+  lanes.wake([HELD])
+  await waitFor(() => lanes.statuses()[0]?.quarantined === 1, { what: 'the object to be quarantined' })
+  release.resolve()
+  const noted = async () => (await it.redis.keys(it.keys.progress('*'))).length > 0
+  await waitFor(noted, { what: 'the failure of the first delivery' })
+  await trickle.stop()
+  let isClosed = false
+  void lanes.close(600_000).then(() => {
+    isClosed = true
+  })
+  await waitFor(() => isClosed, { what: 'the process to end', timeoutMs: 5_000 })
+})
+
 test('an attempt of a quarantined chain ends before another worker gets its slot', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()

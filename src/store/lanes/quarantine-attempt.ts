@@ -132,6 +132,7 @@ export class QuarantineAttempts {
       state.passed(startedMs)
     }
     const failed = retries[0]
+    if (begun && !verdict.answered) await forgetUndelivered(chain)
     if (!verdict.answered && admission.kind === 'probe')
       if (failed && !state.isAborted) state.breaker.failed()
       else state.breaker.released()
@@ -220,6 +221,14 @@ export class QuarantineAttempts {
   #wait(chain: QuarantinedChain, ms: number): false {
     chain.dueMs = performance.now() + ms
     return false
+  }
+}
+
+/** The deliveries behind one that failed in a call of their lane were in the same call: they are sent again behind it. */
+async function forgetUndelivered({ inFlight }: QuarantinedChain): Promise<void> {
+  for (const [id, { outcome }] of [...inFlight]) {
+    const { kind } = await outcome
+    if (kind === 'retry' || kind === 'later') inFlight.delete(id)
   }
 }
 
