@@ -46,7 +46,7 @@ export const deliveryMetrics = {
     'Failures after which deliveries are retried, by reason.',
     ['sink', 'reason'],
     {
-      details: 'A failure of the whole sink counts once per lane',
+      details: 'A failure of a call counts once for each object in it',
       initial: { sink: () => REASONS },
     },
   ),

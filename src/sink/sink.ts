@@ -99,7 +99,10 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
    * object, and a slow one holds up no other. A type that names lanes gets those of a lane together in any case.
    */
   batches?(config: C): boolean
-  /** At most so many messages a batch. Default 128; the core takes fewer from a slow sink. */
+  /**
+   * For a type that combines messages: a batch has at most so many, of different objects, and all that wait, also when the sink is slow.
+   * Default: at most 128, as many as the sink accepts in about a second.
+   */
   maxBatch?: number
   /**
    * Names the lane of a delivery: an ordered log, and the unit that a failure of scope `target` delays. All

@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../src/sink/index.ts'
+import type { Outcome, Sink } from '../../src/sink/index.ts'
 import { isQuarantine } from '../../src/store/keys.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
@@ -99,6 +100,33 @@ test('a call that hangs keeps its slot where it is, and no other object of the s
   release.resolve()
   await it.drained('hook')
   expect([...leaving.took, ...joining.took].toSorted()).toEqual(['held@1', 'late@1'])
+})
+
+test('a process that stops while it gives a slot away lets the calls of the slot end', async () => {
+  await using it = await startLaneBed()
+  const release = Promise.withResolvers<void>()
+  let signal: AbortSignal | undefined
+  const leaving: Sink = {
+    async deliver(batch, of) {
+      signal = of
+      await release.promise
+      return batch.map(() => DELIVERED)
+    },
+    async close() {},
+  }
+  const lanes = it.work({ hook: leaving })
+  await it.put(HELD, 'held@1')
+  lanes.wake([HELD])
+  await waitFor(() => signal !== undefined, { what: 'a call that is under way' })
+  it.work({ hook: scriptedSink(() => DELIVERED) })
+  await everyWorkerDecides(it, 2)
+  const closed = lanes.close(600_000)
+  // Longer than the slot waits for its calls the first time.
+  await pause(3_000)
+  expect(signal?.aborted).toBe(false)
+  release.resolve()
+  await closed
+  expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 1 })
 })
 
 test('what a slow call has delivered is not sent again by the next owner, also where the object was quarantined meanwhile', async () => {

@@ -186,6 +186,7 @@ export async function startWatchBed(options: WatchBedOptions = {}) {
     ids,
     position,
     apply: (entries: WatchEntry[]) => managers[0]?.apply(entries),
+    applied: () => managers[0]?.applied,
     kubeconfig,
     /** Of all that were started, one after the other. */
     statuses: () => managers.flatMap((manager) => manager.statuses()),

@@ -174,3 +174,18 @@ test('a kind whose definition is removed before it is served is a new one when i
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized'])
 })
+
+test('a kind that leaves the configuration before it comes, and returns, is recorded as absent again', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap' }, { kind: 'Widget', namespaces: ['dev'] }],
+    prepare: (api) => void serveWidgets(api, { served: false, defined: false }),
+  })
+  const recorded = () => it.reader.sismember(it.keys.absentKinds, 'Widget')
+  await waitFor(recorded, { what: 'the kind to be recorded as absent' })
+  it.apply([{ kind: 'ConfigMap' }])
+  // As when the configuration has not had it for a week.
+  await it.applied()
+  await it.reader.srem(it.keys.absentKinds, 'Widget')
+  it.apply([{ kind: 'ConfigMap' }, { kind: 'Widget', namespaces: ['dev'] }])
+  await waitFor(recorded, { what: 'the kind to be recorded as absent again' })
+})

@@ -103,6 +103,38 @@ test('a watch that falls silent twice at one position is listed', async () => {
   expect(await it.enqueued()).toEqual(['ADDED missed@15 synthesized'])
 })
 
+test('an error of the server that waits behind a commit until the watch is overdue is what the watch ended with', async () => {
+  const stuck = Promise.withResolvers<void>()
+  await using it = await startWatchBed({
+    timing: { ...NO_PROBES, watchSeconds: [1, 1], graceMs: 100 },
+    wrap: (store) => ({
+      ...store,
+      async open(source, signal) {
+        const session = await store.open(source, signal)
+        const commit = session.commit.bind(session)
+        session.commit = async (changes, ...rest) => {
+          if (changes.length > 0) await stuck.promise
+          return commit(changes, ...rest)
+        }
+        return session
+      },
+    }),
+  })
+  // Whatever fails, the bed ends only when the commit does.
+  using _stuck = { [Symbol.dispose]: stuck.resolve }
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap('a', 11))
+  it.api.current()?.frame('ERROR', failure(410, 'Expired'))
+  it.api.objects = [configMap('a', 11)]
+  it.api.resourceVersion = '20'
+  // Longer than the watch and its grace.
+  await pause(2_000)
+  stuck.resolve()
+  await it.watching('20')
+  expect(await relists(it)).toEqual([['expired', 1]])
+  expect(await it.enqueued()).toEqual(['ADDED a@11'])
+})
+
 test('reconnects at one position end in a list when the collection is ahead', async () => {
   await using it = await startWatchBed({ timing: SOON })
   await it.watching('10')

@@ -298,6 +298,8 @@ export class LaneSlots {
     this.#version = undefined
     if (!isDrained && !this.#closed) {
       this.#draining.delete(slot)
+      // The process stops: that ends what is in flight, and gives all slots away.
+      if (this.#paused) return
       this.#busy.set(slot, { times: times + 1, notBeforeMs: performance.now() + patienceMs })
       this.#parts.onKept(slot)
       return

@@ -72,7 +72,7 @@ export class LaneWindow {
     }
     const [first] = probe ? ready.toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b)) : ready
     if (!first) return []
-    if (probe || size === 1) return this.#take(first, 1)
+    if (probe || (size === 1 && !ordered)) return this.#take(first, 1)
     const isAlone = ({ key }: Chain) => this.#suspects.has(key) || this.#slow.has(key)
     const together = ready.filter((chain) => !isAlone(chain))
     if (together.length === 0 || isAlone(first)) return this.#take(first, 1)

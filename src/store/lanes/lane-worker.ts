@@ -45,7 +45,7 @@ export class LaneWorker {
   #timerMs = Number.POSITIVE_INFINITY
   #acknowledging = 0
   #dropped = false
-  #drained: (() => void) | undefined
+  #drained: PromiseWithResolvers<void> | undefined
 
   /** `isEmpty`: the lane is known to be empty in Redis, so that it can be fed. */
   constructor(
@@ -331,15 +331,14 @@ export class LaneWorker {
 
   /** Begins no more calls; resolves when none is in flight. */
   drain(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#drained = resolve
+    this.#drained ??= Promise.withResolvers()
     this.#checkDrained()
-    return promise
+    return this.#drained.promise
   }
 
   /** Begins calls again, because the slot stays. Reads what was written meanwhile. */
   resume(): void {
-    this.#drained?.()
+    this.#drained?.resolve()
     this.#drained = undefined
     this.poke()
   }
@@ -349,7 +348,7 @@ export class LaneWorker {
     this.#dropped = true
     this.#disarm()
     this.#forget(this.#window.idle())
-    this.#drained?.()
+    this.#drained?.resolve()
   }
 
   /**
@@ -388,7 +387,7 @@ export class LaneWorker {
   }
 
   #checkDrained(): void {
-    if (this.#calls.size === 0 && this.#acknowledging === 0) this.#drained?.()
+    if (this.#calls.size === 0 && this.#acknowledging === 0) this.#drained?.resolve()
   }
 
   /** One timer for everything that the lane waits for. */

@@ -36,7 +36,7 @@ interface SinkTraits {
   maxBatch?: number | undefined
   /** It sends deliveries of several objects in one request: they go in one call. */
   joins?: boolean
-  /** Its lanes are logs: one call of a lane at a time, in the lane's order. */
+  /** Its lanes are logs: one call of a lane at a time, in the lane's order, unless a call is slow. */
   ordered?: boolean
 }
 
@@ -55,7 +55,7 @@ export class SinkState {
   readonly name: string
   readonly breaker: CircuitBreaker
   readonly failingLanes = new FailingLanes()
-  /** Of first attempts. */
+  /** Of the attempts of its lanes, without those in quarantine. */
   readonly failureShare = new FailureShare()
   readonly takesAll: boolean
   readonly ordered: boolean

@@ -137,6 +137,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
    * an API server starts, may have objects already.
    */
   async function noteAbsent(catalogue: Catalogue, signal: AbortSignal): Promise<void> {
+    for (const kind of awaited) if (!entries.some((it) => it.kind === kind)) awaited.delete(kind)
     for (const { kind } of plan.waiting) {
       // Only what was never seen: a kind that was watched before keeps its position.
       if (awaited.has(kind)) continue

@@ -78,7 +78,8 @@ export async function* watchStream(request: WatchRequest, signal: AbortSignal): 
     request.onContact()
     yield* readBatches(body, request)
   } catch (error) {
-    if (deadline.aborted && !signal.aborted)
+    const isAnswer = error instanceof ApiFault || error instanceof UnreadableFrame
+    if (deadline.aborted && !signal.aborted && !isAnswer)
       throw new OverdueStream(isHeldUp ? HELD_UP : 'the server fell silent', { cause: error })
     throw error
   } finally {
