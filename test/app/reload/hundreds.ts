@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { startRedis } from '../../servers/redis.ts'
@@ -15,7 +16,17 @@ const configs = [
 ] as const
 await using app = await start(redis, configs[0])
 
-async function reload(times: number) {
+/** Where a machine is busy, what old configurations hold is let go of later: it collects until so much is left, for half a minute. */
+async function heapOf(mostKb: number): Promise<number> {
+  for (let i = 0; ; i++) {
+    collect()
+    const heapKb = Math.round(process.memoryUsage().heapUsed / 1_000)
+    if (heapKb <= mostKb || i === 60) return heapKb
+    await pause(500)
+  }
+}
+
+async function reload(times: number, mostKb = Number.POSITIVE_INFINITY) {
   for (let i = 1; i <= times; i++) {
     await app.apply(configs[i % 2 === 0 ? 0 : 1])
     // What it asks of Redis is answered.
@@ -26,8 +37,8 @@ async function reload(times: number) {
   const isLetGo = async () => one.open() === 1 && !(await lines()).some((line) => line.includes('sink="y"'))
   await waitFor(isLetGo, { everyMs: 500, what: 'old sinks to be closed, and their series to be gone' })
   const series = (await lines()).length
-  collect()
-  return { heapKb: Math.round(process.memoryUsage().heapUsed / 1_000), series }
+  return { heapKb: await heapOf(mostKb), series }
 }
 
-process.stdout.write(JSON.stringify({ before: await reload(200), after: await reload(300) }))
+const before = await reload(200)
+process.stdout.write(JSON.stringify({ before, after: await reload(300, before.heapKb) }))
