@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
+import { encodeEntries } from '../../src/store/entry.ts'
 import { findOrphanedSinks } from '../../src/store/lanes/sink-registry.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { headerFor } from './objects.ts'
 
 const none = new Set<string>()
 
@@ -140,6 +142,16 @@ test('a sink that comes back elsewhere is delivered to, also by a process that m
   await it.redis.hset(it.keys.orphans, 'gone', `${Date.now() - 2 * DAY_MS},${Date.now()}`)
   await it.putAt('gone/0', new Date(Date.now() - 2 * DAY_MS), ...numbered('old', 3))
   await it.put('gone/0', ...numbered('fresh', 3))
+  // A dead letter that was retried: its age counts from then.
+  const event = {
+    ...headerFor('retried', '1', 'MODIFIED'),
+    time: new Date(Date.now() - 2 * DAY_MS).toISOString(),
+  }
+  const given = { replay: true as const, releasedAt: new Date().toISOString() }
+  const [retried] = encodeEntries([
+    { sink: 'gone', rule: 'all', event, objectJson: Buffer.from('{}'), ...given },
+  ])
+  await it.enqueue('gone/0', 1, (retried as { payload: Buffer }).payload)
   it.work({ hook: scriptedSink(() => DELIVERED) })
   await waitFor(async () => (await it.ledger()).sinks['gone']?.dead === 3, { what: 'the dead letters' })
   const back = scriptedSink(() => DELIVERED)
@@ -147,8 +159,8 @@ test('a sink that comes back elsewhere is delivered to, also by a process that m
   await it.put('gone/1', ...numbered('news', 3))
   lanes.wake(['gone/1'])
   await it.drained('gone')
-  expect(back.took.toSorted()).toEqual([...numbered('fresh', 3), ...numbered('news', 3)])
-  expect((await it.ledger()).sinks['gone']).toMatchObject({ dead: 3, delivered: 6 })
+  expect(back.took.toSorted()).toEqual([...numbered('fresh', 3), ...numbered('news', 3), 'retried@1'])
+  expect((await it.ledger()).sinks['gone']).toMatchObject({ dead: 3, delivered: 7 })
   expect(await it.redis.hlen(it.keys.orphans)).toBe(0)
 })
 

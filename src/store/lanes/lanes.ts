@@ -15,7 +15,7 @@ import { LiveProcesses } from './live-processes.ts'
 import { createClockJumps, createDeliveringSince, createOutages } from './outages.ts'
 import { type LaneServices, OwnedLanes } from './owned-lanes.ts'
 import { EmptyLanes, RegisterScan } from './register.ts'
-import { expiringSink, findOrphanedSinks, SinkRegistry, type SinkRegistryParts } from './sink-registry.ts'
+import { expiring, findOrphanedSinks, SinkRegistry, type SinkRegistryParts } from './sink-registry.ts'
 import type { SinkStateParts } from './sink-state.ts'
 import { createWaker, forgetWakeUps, listen, type Waker, type WakerParts } from './waker.ts'
 
@@ -271,7 +271,7 @@ export class Lanes {
     for (const sink of orphans) {
       if (sinks.has(sink)) continue
       log.warn({ sink }, 'no process has had this sink for too long: its deliveries become dead letters')
-      sinks.expireSink(sink, expiringSink(sink, { maxAgeMs, jumps }))
+      sinks.expireSink(sink, expiring(sink, { maxAgeMs, jumps }))
     }
   }
 

@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
-import type { Sink } from '../../sink/index.ts'
+import type { Outcome, Sink } from '../../sink/index.ts'
 import type { Keys } from '../keys.ts'
 import { readHash } from '../redis/scan.ts'
+import type { Item } from './lane-reader.ts'
 import type { ClockJumps } from './outages.ts'
 import { SinkState, type SinkStateParts } from './sink-state.ts'
 
@@ -95,9 +96,9 @@ export class SinkRegistry {
     }
   }
 
-  /** Lets `sink` expire the deliveries of a sink that no process has. */
-  expireSink(name: string, sink: Sink): void {
-    const state = new SinkState(this.#parts, name, sink)
+  /** Expires the deliveries of a sink that no process has. */
+  expireSink(name: string, outcomeOf: (item: Item) => Outcome): void {
+    const state = new SinkState(this.#parts, name, outcomeOf)
     state.removed = true
     this.#set(name, state)
     this.#expiring.add(name)
@@ -163,21 +164,14 @@ export async function findOrphanedSinks(
 
 const CHECK_AGAIN_MS = 2_000
 
-/** Returns the sink that replaces an orphaned one: it rejects deliveries that have waited for `maxAgeMs`. */
-export function expiringSink(
+/** Returns the outcomes of an orphaned sink: deliveries that have waited for `maxAgeMs` are rejected. */
+export function expiring(
   name: string,
   { maxAgeMs, jumps }: { maxAgeMs: number; jumps: Pick<ClockJumps, 'agoMs'> },
-): Sink {
+): (item: Item) => Outcome {
   const detail = `the sink "${name}" was removed from the configuration, and nothing delivered this for too long`
-  return {
-    async deliver(batch) {
-      const lastMs = jumps.agoMs(maxAgeMs)
-      return batch.map(({ event }) =>
-        Date.parse(event.time) < lastMs
-          ? { kind: 'rejected', reason: 'gone', detail }
-          : { kind: 'later', afterMs: CHECK_AGAIN_MS },
-      )
-    },
-    async close() {},
-  }
+  return ({ observedAtMs }) =>
+    observedAtMs < jumps.agoMs(maxAgeMs)
+      ? { kind: 'rejected', reason: 'gone', detail }
+      : { kind: 'later', afterMs: CHECK_AGAIN_MS }
 }

@@ -76,7 +76,7 @@ export class SinkState {
   entryCost: number | undefined
   lastError: string | undefined
   readonly #parts: SinkStateParts
-  readonly #sink: Sink
+  readonly #sink: Sink | ((item: Item) => Outcome)
   #isHealthy = true
   #failure: string | undefined
   #lastDeliveredMs: number | undefined
@@ -84,7 +84,13 @@ export class SinkState {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(parts: SinkStateParts, name: string, sink: Sink, traits: SinkTraits = {}) {
+  /** `sink`: or what decides without a sink. */
+  constructor(
+    parts: SinkStateParts,
+    name: string,
+    sink: Sink | ((item: Item) => Outcome),
+    traits: SinkTraits = {},
+  ) {
     const { maxBatch, joins = false, ordered = false } = traits
     this.#parts = parts
     this.#sink = sink
@@ -108,7 +114,8 @@ export class SinkState {
     const messages = trace ? rendered.map((it, place) => trace.traced(place, it)) : rendered
     const startedMs = performance.now()
     const atMs = clock.now()
-    const outcomes = await caller.call(this.#sink, messages)
+    const sink = this.#sink
+    const outcomes = typeof sink === 'function' ? items.map(sink) : await caller.call(sink, messages)
     trace?.answered(outcomes)
     const tookMs = performance.now() - startedMs
     for (const [i, item] of items.entries()) {
