@@ -144,14 +144,14 @@ test('a sink that comes back elsewhere is delivered to, also by a process that m
   await it.put('gone/0', ...numbered('fresh', 3))
   // A dead letter that was retried: its age counts from then.
   const event = {
-    ...headerFor('retried', '1', 'MODIFIED'),
+    ...headerFor('retried', '1', 'MODIFIED', 'uid-retried'),
     time: new Date(Date.now() - 2 * DAY_MS).toISOString(),
   }
   const given = { replay: true as const, releasedAt: new Date().toISOString() }
   const [retried] = encodeEntries([
     { sink: 'gone', rule: 'all', event, objectJson: Buffer.from('{}'), ...given },
   ])
-  await it.enqueue('gone/0', 1, (retried as { payload: Buffer }).payload)
+  await it.enqueue('gone/2', 1, (retried as { payload: Buffer }).payload)
   it.work({ hook: scriptedSink(() => DELIVERED) })
   await waitFor(async () => (await it.ledger()).sinks['gone']?.dead === 3, { what: 'the dead letters' })
   const back = scriptedSink(() => DELIVERED)
