@@ -76,7 +76,7 @@ test('the page describes the metrics that sinks have of their own, with their ty
 })
 
 test.each(PAGES)('%s names no unknown metric', (page) => {
-  const named = textOf(page).match(/\b(?:kubeherald|process|nodejs)_[a-z_]+[a-z]\b/g) ?? []
+  const named = textOf(page).match(/\b(?:kubeherald|process|nodejs)_[a-z0-9_]+[a-z0-9]\b/g) ?? []
   const known = [...REGISTERED, ...OF_SINKS].map(({ name }) => name)
   const unknown = named.filter((name) => !known.includes(name.replace(/_(bucket|count|sum)$/, '')))
   expect(unknown).toEqual([])

@@ -162,7 +162,7 @@ test('of a slow call that failed nothing is under way any more, also the deliver
   const sink = scriptedSink(async ({ event: { name } }) => {
     if (name !== 'slow') return DELIVERED
     await release.promise
-    return { ...ODD, afterMs: 600_000 }
+    return { kind: 'retry', reason: 'server-error', detail: '500', scope: 'event', afterMs: 600_000 }
   })
   const lanes = it.work({ hook: sink })
   await it.put('hook/n0', ...numbered('warm', 10))
