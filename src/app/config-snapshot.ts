@@ -61,12 +61,8 @@ export async function createConfigSnapshot(
 ): Promise<ConfigSnapshot> {
   const choices = await chooseSinks(config, load, clock)
   const { rules } = config
-  const planned = await mapInSlices(rules, (rule) => limitPlan(rule, before?.plans.get(rule.name)))
-  const limits = joinLimits(planned)
-  const plans = new Map(planned.flatMap((plan) => (plan ? [[plan.name, plan] as const] : [])))
-  const ruleNames = new Set(rules.map(({ name }) => name))
-  const removed = before ? removedDebounces(before, ruleNames) : []
-  const undebounced = [...ruleNames].filter((name) => !plans.get(name)?.debounce)
+  const planned = await planLimits(rules, before)
+  const { limits, plans } = planned
   const compiled = await mapInSlices(rules, (rule) => compileRule(rule, scopeOf(plans.get(rule.name))))
   const match = combineRules(compiled, { onMatch, onError: onRuleError })
   const kept = await mapInSlices(rules, (rule) =>
@@ -78,20 +74,33 @@ export async function createConfigSnapshot(
     config,
     choices,
     match: (event) => withCountable(match(event), event, { limits, onRuleError }),
-    limits,
-    plans,
-    ruleNames,
-    lostDebounces: new Set([
-      ...(before ? undebounced.filter((name) => plans.get(name)?.formerDebounce) : undebounced),
-      ...removed,
-    ]),
-    evaluatedRules: new Set([...ruleNames, ...removed]),
+    ...planned,
     hasLimits: plans.size > 0,
     needs: await runInSlices(stepsToNeeds(config)),
     laneOf: choices.laneOf,
     keepsPrevious: storesPrevious(kept),
     logsOf: (rule) => logs.get(rule),
     named: namesPath(named.flat()),
+  }
+}
+
+/**
+ * Returns the limits of the rules, which know of the snapshot before what still waits by it. Apart from what makes a snapshot: its functions
+ * would hold the one before, and that the one before it.
+ */
+async function planLimits(rules: Config['rules'], before: ConfigSnapshotParts['before']) {
+  const planned = await mapInSlices(rules, (rule) => limitPlan(rule, before?.plans.get(rule.name)))
+  const plans = new Map(planned.flatMap((plan) => (plan ? [[plan.name, plan] as const] : [])))
+  const ruleNames = new Set(rules.map(({ name }) => name))
+  const removed = before ? removedDebounces(before, ruleNames) : []
+  const undebounced = [...ruleNames].filter((name) => !plans.get(name)?.debounce)
+  const lost = before ? undebounced.filter((name) => plans.get(name)?.formerDebounce) : undebounced
+  return {
+    plans,
+    ruleNames,
+    limits: joinLimits(planned),
+    lostDebounces: new Set([...lost, ...removed]),
+    evaluatedRules: new Set([...ruleNames, ...removed]),
   }
 }
 
