@@ -24,6 +24,11 @@ function openFolder() {
   return {
     path,
     write: (name: string, text: string) => writeFile(path(name), text),
+    /** Never seen empty, as a file that is being written may be. */
+    async replace(name: string, text: string) {
+      await writeFile(path(`${name}.new`), text)
+      await rename(path(`${name}.new`), path(name))
+    },
     read: () => readConfiguration(path('kubeherald.yaml'), builtInSinks),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   }
@@ -192,12 +197,12 @@ test('a change that is read already, for a hang-up asked for that, is not read a
   })
   using running = follow({ ...configuration, reread })
   const asked = running.reload()
-  await folder.write('kubeherald.yaml', main('[]').replaceAll('own', 'next'))
+  await folder.replace('kubeherald.yaml', main('[]').replaceAll('own', 'next'))
   await waitFor(() => looks >= 2, { what: 'the change to be seen, and to have settled' })
   gate.resolve()
   await asked
   expect(running.names()).toBe('next')
-  await folder.write('kubeherald.yaml', main('[]').replaceAll('own', 'last'))
+  await folder.replace('kubeherald.yaml', main('[]').replaceAll('own', 'last'))
   await running.until('last')
   expect(reads).toBe(2)
 })
