@@ -85,8 +85,8 @@ export async function createConfigSnapshot(
 }
 
 /**
- * Returns the limits of the rules, which know of the snapshot before what still waits by it. Apart from what makes a snapshot: its functions
- * would hold the one before, and that the one before it.
+ * Returns what a snapshot knows of limits, with those of the snapshot before by which events still wait. This is a function of its own so
+ * that no closure of a snapshot captures the one before: each would keep the one before it, and none would be freed.
  */
 async function planLimits(rules: Config['rules'], before: ConfigSnapshotParts['before']) {
   const planned = await mapInSlices(rules, (rule) => limitPlan(rule, before?.plans.get(rule.name)))

@@ -36,7 +36,7 @@ export const opsgenie: MessagePreset = {
     return url
   },
   headers: ({ apiKey = '' }) => ({ authorization: `GenieKey ${apiKey}` }),
-  // What is no UUID is not a key; a key that nobody has is 401.
+  // What is not a UUID is not a key; a key that nobody has is 401.
   answer: (reply) => targetFault(reply, /Key format is not valid/i, [422]),
   body(message, options, cut) {
     const action = actionOf(message, options)

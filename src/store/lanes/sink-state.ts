@@ -84,7 +84,7 @@ export class SinkState {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  /** `sink`: or what decides without a sink. */
+  /** `sink` may be a function that returns the outcome of a delivery, where there is no sink to call. */
   constructor(
     parts: SinkStateParts,
     name: string,
