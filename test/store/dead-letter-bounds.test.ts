@@ -8,7 +8,7 @@ import { encodeEntries } from '../../src/store/entry.ts'
 import { retryDeadLetter } from '../../src/store/lanes/dead-letter-actions.ts'
 import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, DOWN, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, DOWN, scriptedSink, slowScripts, startLaneBed } from './lane-bed.ts'
 import { headerFor } from './objects.ts'
 
 /** Dead letters stay within their bounds; what is beyond is archived, if there is an archive, and counted. */
@@ -83,6 +83,20 @@ test('without an archive the oldest beyond the bytes are dropped, and counted', 
   expect({ balanced, verified }).toEqual({ balanced: true, verified: true })
   const { values } = await running.metrics.deadLettersDropped.get()
   expect(values).toMatchObject([{ labels: { sink: 'hook' }, value: dropped }])
+})
+
+test('an estimate that is too high drops nothing', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(20))
+  // A measurement that takes long has a long pause after it: meanwhile what comes is added to its result.
+  slowScripts(it)
+  await using running = keep(it)
+  await waitFor(() => running.bounds.status(), { what: 'the first measurement' })
+  running.bounds.added(10 * MAX_BYTES)
+  await waitFor(() => it.redis.exists(it.keys.deadLettersTurn), { what: 'the process to have its turn' })
+  await running.bounds.close()
+  expect(await kept(it)).toEqual(names(20))
+  expect(running.bounds.status()?.bytes).toBeLessThan(MAX_BYTES)
 })
 
 test('those that are too old go, others stay', async () => {

@@ -1,3 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { vi } from 'vitest'
 import type { Delivery } from '../../src/model/delivery.ts'
 import { type Logger, silentLog } from '../../src/observe/log.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
@@ -44,6 +47,16 @@ export function scriptedSink(
     async close() {},
   }
   return sink
+}
+
+/** Redis takes 100 ms longer for scripts: measurements that take long have a long pause after them. Returns what ends that. */
+export function slowScripts({ redis }: { redis: Redis }): () => void {
+  const run = redis.evalsha.bind(redis)
+  const spy = vi.spyOn(redis, 'evalsha').mockImplementation(async (...args: any[]) => {
+    await pause(100)
+    return run(...(args as Parameters<typeof run>))
+  })
+  return () => spy.mockRestore()
 }
 
 /** Lanes on a real Redis; every `work` stands for a process of its own. */

@@ -9,7 +9,7 @@ import type { Item } from '../../src/store/lanes/lane-reader.ts'
 import type { LaneWorker } from '../../src/store/lanes/lane-worker.ts'
 import { createDeliveringSince } from '../../src/store/lanes/outages.ts'
 import { createTroubles } from '../../src/store/redis/redis-fault.ts'
-import { startLaneBed } from './lane-bed.ts'
+import { slowScripts, startLaneBed } from './lane-bed.ts'
 
 /** More lanes than one look at the bounds measures, or than it has time for. A look before its time measures 100. */
 
@@ -130,6 +130,47 @@ test('a small delivery that is newer than what is beyond the bound stays', async
   })
   await bounds.look(new Map([[lane, 2]]))
   expect(given).toEqual(['old'])
+})
+
+test('a count of deliveries that is older than the measured size gives nothing up', async () => {
+  await using it = await startLaneBed()
+  const lane = 'hook/n0'
+  for (let i = 0; i < 60; i++) await it.put(lane, `a-${i}`)
+  const given: string[] = []
+  const bounds = await boundsOver(it, { hook: { maxBytes: 60_000 } }, (lane) => given.push(lane))
+  // The register was read when the burst began.
+  await bounds.look(new Map([[lane, 2]]))
+  await bounds.look(new Map([[lane, 60]]))
+  expect(bounds.status('hook')?.bytes).toBeLessThan(30_000)
+  expect(given).toEqual([])
+})
+
+test('what came after the last measurement is not given up with what is older', async () => {
+  await using it = await startLaneBed()
+  const [lane, other] = ['hook/n0', 'hook/n1']
+  const noise = randomBytes(10_000).toString('hex')
+  const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000)
+  await it.putAt(lane, ago(60), `old-${noise}`)
+  const given: string[] = []
+  const bounds = await boundsOver(it, { hook: { maxBytes: 40_000 } }, () => async (read, isSelected) => {
+    const items = (await read()).flatMap((entry) => entry.items).filter((item) => isSelected(item, false))
+    given.push(...items.map(({ delivery }) => delivery.event.name.slice(0, 3)))
+    return []
+  })
+  // The next look is in the pause after this measurement.
+  const restore = slowScripts(it)
+  await bounds.look(new Map([[lane, 1]]))
+  restore()
+  for (let i = 0; i < 4; i++) await it.putAt(other, ago(30), `mid-${noise}`)
+  await it.put(lane, 'new')
+  await bounds.look(
+    new Map([
+      [lane, 2],
+      [other, 4],
+    ]),
+  )
+  expect(given).toContain('old')
+  expect(given).not.toContain('new')
 })
 
 test('lanes that cannot be measured keep no other from it', async () => {

@@ -85,17 +85,24 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   async function look(): Promise<void> {
     const bounds = parts.bounds()
     if (!bounds) return
-    if (!sample || !pauses.isResting) {
-      const measured = await pauses.note(() => measureStreams(redis, [keys.deadLetters]))
-      sample = measured.get(keys.deadLetters)
-      bytes = sample?.bytes ?? 0
-    } else bytes += added
+    bytes += added
     added = 0
-    note(bounds)
+    const isEstimated = sample !== undefined && pauses.isResting
+    if (!isEstimated) await measure()
     const beforeMs = clock.now() - bounds.maxAgeMs
-    const isDue = bytes > bounds.maxBytes || (sample !== undefined && sample.oldestMs < beforeMs)
-    if (sample && isDue && (await hasTurn())) await discard(bounds, sample, beforeMs)
+    const isDue = () => bytes > bounds.maxBytes || (sample !== undefined && sample.oldestMs < beforeMs)
+    const isTurn = isDue() && (await hasTurn())
+    // Nothing is discarded by an estimate.
+    if (isTurn && isEstimated) await measure()
+    note(bounds)
+    if (sample && isTurn && isDue()) await discard(bounds, sample, beforeMs)
     logDiscarded()
+  }
+
+  async function measure(): Promise<void> {
+    const measured = await pauses.note(() => measureStreams(redis, [keys.deadLetters]))
+    sample = measured.get(keys.deadLetters)
+    bytes = sample?.bytes ?? 0
   }
 
   function note({ maxBytes, maxAgeMs }: QueueBounds): void {

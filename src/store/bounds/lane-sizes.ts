@@ -3,16 +3,6 @@ import type { Keys } from '../keys.ts'
 import { runScript, script } from '../redis/script.ts'
 import { bytesNow, bytesUnmeasured, fixedOf, type LaneExtent } from './queue-bounds.ts'
 
-/** A lane as it was measured last. */
-interface KnownLane {
-  bytes: number
-  /** How many deliveries waited then. */
-  deliveries: number
-  entries: number
-  oldestMs: number
-  newestMs: number
-}
-
 /** Lane → how many deliveries wait in it. */
 export type Waiting = ReadonlyMap<string, number>
 
@@ -20,7 +10,7 @@ export type Waiting = ReadonlyMap<string, number>
 export class LaneSizes {
   readonly #redis: Redis
   readonly #keys: Keys
-  readonly #known = new Map<string, KnownLane>()
+  readonly #known = new Map<string, MeasuredStream>()
   readonly #turns = new Turns()
   readonly #pauses = new MeasuringPauses()
   /** Lanes that gave up something since they were measured. */
@@ -33,9 +23,9 @@ export class LaneSizes {
 
   /**
    * Measures at most `most` lanes of `own`, the longest unmeasured first, and forgets lanes in which nothing waits. Lanes that just gave up
-   * deliveries go first, but take at most half. During a pause only lanes that were never measured are measured.
+   * deliveries go first, but take at most half. During a pause only lanes that were never measured are measured. Returns those that were.
    */
-  async measure(own: readonly string[], waiting: Waiting, most: number): Promise<void> {
+  async measure(own: readonly string[], waiting: Waiting, most: number): Promise<ReadonlySet<string>> {
     for (const lane of this.#known.keys()) if (!waiting.has(lane)) this.#known.delete(lane)
     for (const lane of this.#changed) if (!waiting.has(lane)) this.#changed.delete(lane)
     this.#turns.keep(own)
@@ -43,19 +33,28 @@ export class LaneSizes {
     const candidates = [...new Set([...first, ...this.#turns.inOrder()])]
     const due = this.#pauses.isResting ? candidates.filter((lane) => !this.#known.has(lane)) : candidates
     const some = due.slice(0, most)
-    if (some.length === 0) return
-    for (const lane of some) {
+    await this.measureNow(some, waiting)
+    return new Set(some)
+  }
+
+  /** Measures these lanes, whether there is a pause or not. Returns how many deliveries wait in each. */
+  async measureNow(lanes: readonly string[], waiting: Waiting): Promise<Map<string, number>> {
+    const counts = new Map<string, number>()
+    if (lanes.length === 0) return counts
+    const laneOf = new Map(lanes.map((lane) => [this.#keys.lane(lane), lane]))
+    for (const lane of lanes) {
       this.#turns.served(lane)
       this.#changed.delete(lane)
     }
-    const counts = new Map(some.map((lane) => [this.#keys.lane(lane), Math.max(1, waiting.get(lane) ?? 1)]))
-    const countOf = (key: string) => counts.get(key) ?? 1
-    const measured = await this.#pauses.note(() => measureStreams(this.#redis, [...counts.keys()], countOf))
-    for (const lane of some) {
-      const key = this.#keys.lane(lane)
+    const register = { key: this.#keys.pending, laneOf, waiting }
+    const measured = await this.#pauses.note(() => measureStreams(this.#redis, [...laneOf.keys()], register))
+    for (const [key, lane] of laneOf) {
       const found = measured.get(key)
-      if (found) this.#known.set(lane, { ...found, deliveries: countOf(key) })
+      if (found) this.#known.set(lane, found)
+      else this.#known.delete(lane)
+      counts.set(lane, found?.deliveries ?? 0)
     }
+    return counts
   }
 
   /** The oldest deliveries of a lane, up to this time, are gone. */
@@ -128,6 +127,8 @@ export class Turns {
 /** A stream of deliveries or dead letters, with the times in the field `t` or `at` of its first and last entry, in Unix milliseconds. */
 export interface MeasuredStream {
   entries: number
+  /** How many deliveries waited in it, by the register of lanes; the number of entries where that is not known. */
+  deliveries: number
   /** The memory that Redis uses for it. */
   bytes: number
   oldestMs: number
@@ -141,28 +142,44 @@ const MOST_ENTRIES = 50_000
 const REST = 50
 const MOST_REST_MS = 10_000
 
+/** Where the number of deliveries in a lane is read, with its size: what is read at another time does not belong to it. */
+interface Register {
+  key: string
+  /** Key of a stream → its lane. */
+  laneOf: ReadonlyMap<string, string>
+  /** As it was read before. */
+  waiting: Waiting
+}
+
 /**
- * Returns the measurement of each stream, by its key, without those that are empty, missing or of another type. `waiting` returns the approximate
- * number of entries. In a stream with more than 50,000 nodes, Redis extrapolates from the first 50,000.
+ * Returns the measurement of each stream, by its key, without those that are empty, missing or of another type. In a stream with more
+ * than 50,000 nodes, Redis extrapolates from the first 50,000.
  */
 export async function measureStreams(
   redis: Redis,
   keys: readonly string[],
-  waiting: (key: string) => number = () => 0,
+  register?: Register,
 ): Promise<Map<string, MeasuredStream>> {
   const found = new Map<string, MeasuredStream>()
+  const laneOf = (key: string) => register?.laneOf.get(key) ?? ''
+  const before = (key: string) => Math.max(1, register?.waiting.get(laneOf(key)) ?? 1)
   for (let start = 0; start < keys.length; ) {
     let [end, entries] = [start, 0]
     while (end < keys.length && end - start < MOST_STREAMS && entries < MOST_ENTRIES)
-      entries += waiting(keys[end++] as string)
+      entries += before(keys[end++] as string)
     const some = keys.slice(start, end)
     start = end
-    const reply = (await runScript(redis, MEASURE, some, [MOST_ENTRIES])) as (number | string)[][]
+    const names = register ? [...some, register.key] : some
+    const lanes = register ? some.map(laneOf) : []
+    const reply = (await runScript(redis, MEASURE, names, [MOST_ENTRIES, ...lanes])) as (number | string)[][]
     for (const [i, row] of reply.entries()) {
-      const [length = 0, bytes = 0, oldestMs = Number.NaN, newestMs = Number.NaN] = row.map(Number)
+      const [length = 0, bytes = 0, oldestMs = Number.NaN, newestMs = Number.NaN, waiting = 0] =
+        row.map(Number)
       if (length === 0 || !Number.isFinite(oldestMs)) continue
       const newest = Number.isFinite(newestMs) ? Math.max(oldestMs, newestMs) : oldestMs
-      found.set(some[i] as string, { entries: length, bytes, oldestMs, newestMs: newest })
+      const key = some[i] as string
+      const deliveries = waiting > 0 ? waiting : register ? before(key) : length
+      found.set(key, { entries: length, deliveries, bytes, oldestMs, newestMs: newest })
     }
   }
   return found
@@ -197,14 +214,18 @@ local function timeOf(row)
   return string.format('%.0f', time)
 end
 local results = {}
-for i, key in ipairs(KEYS) do
+local register = #ARGV > 1 and KEYS[#KEYS]
+for i = 1, register and #KEYS - 1 or #KEYS do
+  local key = KEYS[i]
   local result = { 0 }
   local length = redis.pcall('XLEN', key)
   if not isError(length) and length > 0 then
     local bytes = redis.call('MEMORY', 'USAGE', key, 'SAMPLES', ARGV[1])
     local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
     local last = length > 1 and redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1] or first
-    result = { length, bytes, timeOf(first), timeOf(last) }
+    local waiting = register and redis.pcall('HGET', register, ARGV[i + 1])
+    waiting = type(waiting) == 'string' and tonumber(waiting) or 0
+    result = { length, bytes, timeOf(first), timeOf(last), string.format('%.0f', waiting) }
   end
   results[i] = result
 end

@@ -127,26 +127,37 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     for (const lane of waiting.keys()) bySink.get(sinkOf(lane))?.push(lane)
     for (const sink of sinks.keys()) if (!bounds.has(sink)) forget(sink)
     await parts.deliveringSince.note([...bounds.keys()])
-    await lanes.measure([...bySink.values()].flat(), waiting, most)
+    const measured = await lanes.measure([...bySink.values()].flat(), waiting, most)
     givingSinks.keep(bounds.keys())
     givingLanes.keep([...bySink.values()].flat())
     const left = new Map(waiting)
+    const tooMany = () =>
+      [...bounds].flatMap(([sink, bound]) => tooManyOf(sink, bound, bySink.get(sink) ?? [], left))
+    for (const [sink, own] of bySink) noteAverage(sink, own)
+    // Nothing is given up by an estimate: the sizes, and the newest of each lane, may be others since.
+    const beyond = new Set(tooMany().map(({ lane }) => lane))
+    const estimated = givingLanes.inOrder().filter((lane) => beyond.has(lane) && !measured.has(lane))
+    const counted = await lanes.measureNow(estimated.slice(0, most), left)
+    for (const [lane, count] of counted) left.set(lane, count)
     const startedMs = performance.now()
     for (const [sink, bound] of bounds) note(sink, bound, bySink.get(sink) ?? [], left)
     const tooOld = [...bounds].flatMap(([sink, bound]) => tooOldOf(sink, bound, bySink.get(sink) ?? [], left))
     const others = await giveUpAll(tooOld, left, startedMs + GIVING_UP_MS / 2)
-    const tooMany = [...bounds].flatMap(([sink, bound]) =>
-      tooManyOf(sink, bound, bySink.get(sink) ?? [], left),
-    )
-    await giveUpAll(tooMany, left, startedMs + GIVING_UP_MS)
+    const isMeasured = ({ lane }: Quota) => measured.has(lane) || counted.has(lane)
+    await giveUpAll(tooMany().filter(isMeasured), left, startedMs + GIVING_UP_MS)
     await giveUpAll(others, left, startedMs + GIVING_UP_MS)
     for (const sink of bounds.keys()) logGivenUp(sink, sinkStateOf(sink))
   }
 
-  /** Counts what waits for a sink. */
-  function note(sink: string, bound: QueueBounds, own: readonly string[], waiting: Waiting): void {
+  function noteAverage(sink: string, own: readonly string[]): void {
     const state = sinkStateOf(sink)
     state.perDelivery = lanes.perDelivery(own) ?? state.perDelivery
+  }
+
+  /** Counts what waits for a sink. */
+  function note(sink: string, bound: QueueBounds, own: readonly string[], waiting: Waiting): void {
+    noteAverage(sink, own)
+    const state = sinkStateOf(sink)
     const bytes = lanes.extents(own, waiting).reduce((sum, it) => sum + it.bytes, 0)
     state.bytes = bytes + lanes.unmeasured(own, waiting, state.perDelivery)
     state.enqueued = 0
@@ -308,7 +319,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
         metrics.dead.inc({ sink, reason }, items.length)
         const { unlogged } = sinkStateOf(sink)
         unlogged.set(reason, (unlogged.get(reason) ?? 0) + items.length)
-        parts.onGivenUp(items.length * perDelivery)
+        parts.onGivenUp(Math.round(items.length * perDelivery))
       }
       if (next === undefined) break
       start = next
