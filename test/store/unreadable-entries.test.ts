@@ -96,6 +96,19 @@ test('the bytes of an entry that cannot be read are kept as they are', async () 
   expect(await it.ledger()).toMatchObject({ sinks: { hook: { dead: 3, discarded: 3 } }, balanced: true })
 })
 
+test('a dead letter that cannot be counted is not deleted', async () => {
+  await using it = await startLaneBed()
+  await it.enqueue('hook/0', 1, Buffer.from('garbage'))
+  const lanes = it.work({ hook: scriptedSink(() => DELIVERED) })
+  lanes.wake(['hook/0'])
+  await it.drained('hook')
+  const [letter] = await Array.fromAsync(listDeadLetters(it.redis, it.keys))
+  if (!letter) throw new Error('no dead letter')
+  await it.redis.hset(it.keys.sinkLedger('hook'), 'discarded', 'mine')
+  await expect(dropDeadLetter(it.redis, it.keys, letter)).rejects.toThrow('WRONGTYPE')
+  expect(await it.redis.xlen(it.keys.deadLetters)).toBe(1)
+})
+
 test('of an entry of several deliveries only that one is given up that cannot be read', async () => {
   await using it = await startLaneBed()
   const named = (name: string) => JSON.stringify({ ...HEADER, event: { ...event, name } })

@@ -9,7 +9,7 @@ import type { StoredDeadLetter } from './dead-letters.ts'
  * Lua: whether a key cannot be used as this kind. It asks by commands that fail
  * for other types, since TYPE may be forbidden to our user.
  */
-const IS_FOREIGN = `
+export const IS_FOREIGN = `
 local READS = { stream = 'XLEN', hash = 'HLEN', zset = 'ZCARD', counters = 'HMGET', counter = 'GET' }
 local function isNumber(value)
   return not value or value == '0' or (#value <= 18 and string.find(value, '^%-?[1-9]%d*$') ~= nil)
@@ -120,6 +120,8 @@ return 1
 `
 
 const DROP = `
+${IS_FOREIGN}
+if ARGV[2] ~= '0' and isForeign(KEYS[2], 'counters', 'discarded') then return redis.error_reply('WRONGTYPE ' .. KEYS[2]) end
 if redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
 if ARGV[2] ~= '0' then redis.call('HINCRBY', KEYS[2], 'discarded', ARGV[2]) end
 return 1

@@ -7,6 +7,7 @@ import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { parseInfo } from '../redis/requirements.ts'
 import { scanHash } from '../redis/scan.ts'
 import { evalScript } from '../redis/script.ts'
+import { IS_FOREIGN } from './dead-letter-actions.ts'
 import { lanesIn } from './register.ts'
 
 /** Of `maxmemory`: watches pause at 80 %. */
@@ -65,14 +66,27 @@ export async function enqueueAgain(
   if (stored !== 1) throw new LayoutChangedError(stored)
 }
 
-/** Commands that fail for a key of another type come before the first write. */
+/** Keys of another type, and counters with text in them, are found before the first write. */
+const REFUSE_FOREIGN = `
+${IS_FOREIGN}
+local function refused(...)
+  if isForeign(...) then return redis.error_reply('WRONGTYPE ' .. select(1, ...)) end
+end
+local refusal = refused(KEYS[2], 'hash') or refused(KEYS[3], 'counters', 'enqueued')
+if refusal then return refusal end
+`
+
 const ENQUEUE = `
 local layout = redis.call('GET', KEYS[1])
 if layout ~= ARGV[1] then return layout or 'none' end
-redis.call('HLEN', KEYS[2])
-redis.call('HLEN', KEYS[3])
-for i = 4, #KEYS do redis.call('XLEN', KEYS[i]) end
+${REFUSE_FOREIGN}
 local at = 3
+for i = 1, tonumber(ARGV[2]) do
+  refusal = refused(KEYS[3 + i], 'stream') or refused(KEYS[2], 'counters', ARGV[at])
+  if refusal then return refusal end
+  at = at + 3 + 3 * tonumber(ARGV[at + 2])
+end
+at = 3
 for i = 1, tonumber(ARGV[2]) do
   local lane, count, entries = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   at = at + 3
@@ -134,9 +148,11 @@ function placesIn(targets: string[]): (key: string) => number {
 const ENQUEUE_CURRENT = `
 local layout = redis.call('GET', KEYS[1])
 if layout ~= ARGV[1] then return layout or 'none' end
-redis.call('HLEN', KEYS[2])
-redis.call('HLEN', KEYS[3])
-for i = 2, #ARGV, 7 do redis.call('XLEN', KEYS[tonumber(ARGV[i])]) end
+${REFUSE_FOREIGN}
+for i = 2, #ARGV, 7 do
+  refusal = refused(KEYS[tonumber(ARGV[i])], 'stream') or refused(KEYS[2], 'counters', ARGV[i + 1])
+  if refusal then return refusal end
+end
 local function isNewer(one, other)
   if string.find(one .. other, '%D') then return false end
   return #one > #other or (#one == #other and one > other)

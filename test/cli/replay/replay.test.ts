@@ -212,6 +212,24 @@ test('a newer layout, or a lane that another program took, gets nothing', async 
   expect(await it.redis.exists(it.keys.lane('bus/n1'), it.keys.pending)).toBe(0)
 })
 
+test('where a counter has text in it, nothing is written', async () => {
+  await using it = await openPast()
+  const event = headerFor('a', '1', 'MODIFIED', 'u')
+  const delivery: Delivery = { sink: 'bus', rule: 'all', event, objectJson: Buffer.from('{}') }
+  const lanes = new Map([['bus/n1', [delivery]]])
+  const states = [{ lane: 'bus/n1', delivery, sources: [] }]
+  for (const [key, field] of [
+    [it.keys.sinkLedger('bus'), 'enqueued'],
+    [it.keys.pending, 'bus/n1'],
+  ] as const) {
+    await it.redis.hset(key, field, 'mine')
+    await expect(enqueueAgain(it.redis, it.keys, 'bus', lanes)).rejects.toThrow('WRONGTYPE')
+    await expect(enqueueCurrent(it.redis, it.keys, 'bus', states)).rejects.toThrow('WRONGTYPE')
+    await it.redis.del(key)
+  }
+  expect(await it.redis.exists(it.keys.lane('bus/n1'))).toBe(0)
+})
+
 test('a state goes to a sink only if no newer one can be on its way', async () => {
   await using it = await openPast()
   const entryOf = (name: string, version: string) => `default/${name}/\n${version}`
