@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/schema.ts'
 import { type Logger, silentLog } from '../observe/log.ts'
 import { createMetrics, type Metrics, startAtZero } from '../observe/metrics.ts'
@@ -82,6 +83,7 @@ export interface App {
 
 const CLOCK = { now: () => Date.now() }
 const GRACE_MS = 5_000
+const ARCHIVE_GRACE_MS = 1_000
 /** Default retention of dead letters. */
 const DEAD_LETTERS_MS = 7 * 86_400_000
 
@@ -313,7 +315,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       logs.close()
       history.close()
       await lanes.close(GRACE_MS)
-      await deadLetterBounds?.close()
+      // A disk that hangs holds up a write of the archive: its close ends that.
+      await Promise.race([deadLetterBounds?.close(), pause(ARCHIVE_GRACE_MS, undefined, { ref: false })])
       await archive.close()
       const traced = tracing?.close()
       const pending = await reporting.close()

@@ -12,15 +12,24 @@ interface DeadLetterArchiveParts {
   contextOf(name: string, type: SinkType): SinkContext
   /** Undefined until this process delivers. */
   lanes: Pick<Lanes, 'wake'>
+  /** How long a write may take. */
+  deadlineMs?: number
 }
 
 type FileArchive = NonNullable<NonNullable<Config['deadLetters']>['archive']>
 
 const NAME = 'dead-letters'
-const NEVER = new AbortController().signal
+/** A disk that hangs, such as a network's, must not stop what keeps the dead letters within their bounds. */
+const DEADLINE_MS = 60_000
 
 /** The archive of dead letters of the current configuration. The file sink writes an archive file. */
-export function deadLetterArchive({ snapshots, load, contextOf, lanes }: DeadLetterArchiveParts) {
+export function deadLetterArchive({
+  snapshots,
+  load,
+  contextOf,
+  lanes,
+  deadlineMs = DEADLINE_MS,
+}: DeadLetterArchiveParts) {
   let opened: { of: string; sink: Sink } | undefined
 
   async function fileSink(settings: FileArchive): Promise<Sink> {
@@ -38,7 +47,7 @@ export function deadLetterArchive({ snapshots, load, contextOf, lanes }: DeadLet
   async function write(settings: FileArchive, letters: readonly StoredDeadLetter[]): Promise<void> {
     const sink = await fileSink(settings)
     const batch = letters.map((letter) => ({ id: letter.id, cloudEvent: archivedLine(letter) }) as Message)
-    const outcomes = await sink.deliver(batch, NEVER)
+    const outcomes = await sink.deliver(batch, AbortSignal.timeout(deadlineMs))
     const failed = outcomes.find((it) => it.kind === 'retry' || it.kind === 'rejected')
     if (failed) throw new Error(failed.detail)
   }
