@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Delivery } from '../../src/model/delivery.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { type Archive, createDeadLetterBounds } from '../../src/store/bounds/dead-letter-bounds.ts'
 import { encodeEntries } from '../../src/store/entry.ts'
-import { retryDeadLetter } from '../../src/store/lanes/dead-letter-actions.ts'
+import { dropDeadLetter, retryDeadLetter } from '../../src/store/lanes/dead-letter-actions.ts'
 import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, scriptedSink, slowScripts, startLaneBed } from './lane-bed.ts'
@@ -19,14 +19,20 @@ const DAY_MS = 86_400_000
 const MAX_BYTES = 100_000
 
 /** Dead letters as acknowledgements leave them, of 2 KB each, given up `agoMs` ago. */
-async function giveUp(it: Bed, sink: string, names: readonly string[], agoMs = 0): Promise<void> {
+async function giveUp(
+  it: Bed,
+  sink: string,
+  names: readonly string[],
+  agoMs = 0,
+  size = 1_000,
+): Promise<void> {
   const pipeline = it.redis.pipeline()
   for (const name of names) {
     const event = {
       ...headerFor(name, '1', 'MODIFIED', `uid-${name}`),
       time: new Date(Date.now() - agoMs).toISOString(),
     }
-    const objectJson = Buffer.from(JSON.stringify({ data: randomBytes(1_000).toString('latin1') }))
+    const objectJson = Buffer.from(JSON.stringify({ data: randomBytes(size).toString('latin1') }))
     const [entry] = encodeEntries([{ sink, rule: 'all', event, objectJson } satisfies Delivery])
     const about = ['sink', sink, 'lane', `${sink}/n0`, 'rule', 'all', 'reason', 'expired', 'detail', 'down']
     const at = Date.now() - agoMs
@@ -97,6 +103,37 @@ test('an estimate that is too high drops nothing', async () => {
   await running.bounds.close()
   expect(await kept(it)).toEqual(names(20))
   expect(running.bounds.status()?.bytes).toBeLessThan(MAX_BYTES)
+})
+
+test('letters between deleted ones are not dropped for the memory that these still take', async () => {
+  await using it = await startLaneBed({ redisArgs: ['--stream-node-max-bytes', '16384'] })
+  await giveUp(it, 'hook', names(400))
+  const letters = (await Array.fromAsync(listDeadLetters(it.redis, it.keys))).toReversed()
+  for (const [i, letter] of letters.entries())
+    if (i % 8 !== 0) await dropDeadLetter(it.redis, it.keys, letter)
+  const before = await bytesTaken(it)
+  await using running = keep(it, { maxBytes: before * 0.95 })
+  await waitFor(async () => (await bytesTaken(it)) < before * 0.95, {
+    what: 'the bytes to be in their bound',
+  })
+  await waitFor(() => (running.bounds.status()?.bytes ?? before) < before * 0.95, { what: 'a measurement' })
+  expect((await kept(it)).length).toBeGreaterThan(35)
+})
+
+test('a few large letters before many small ones are read a few at a time', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(20, 'large'), 8 * DAY_MS, 500_000)
+  await giveUp(it, 'hook', names(3_000, 'small'), 8 * DAY_MS, 100)
+  const read = vi.spyOn(it.redis, 'xrangeBuffer')
+  await using _ = keep(it, { maxBytes: 1e9 })
+  await keptFewer(it, 1)
+  const pages = await Promise.all(
+    read.mock.results.map(({ value }) => value as Promise<[Buffer, Buffer[]][]>),
+  )
+  const bytes = pages.map((rows) =>
+    rows.flatMap(([, fields]) => fields).reduce((sum, it) => sum + it.length, 0),
+  )
+  expect(Math.max(...bytes)).toBeLessThan(5_000_000)
 })
 
 test('those that are too old go, others stay', async () => {

@@ -173,6 +173,28 @@ test('what came after the last measurement is not given up with what is older', 
   expect(given).not.toContain('new')
 })
 
+test('for what one lane delivered before it was measured, no other gives anything up', async () => {
+  await using it = await startLaneBed()
+  const noise = () => randomBytes(1_000).toString('hex')
+  for (let i = 0; i < 40; i++) await it.putAt('hook/n0', new Date(Date.now() - 60_000), `a-${noise()}`)
+  for (let i = 0; i < 20; i++) await it.put('hook/n1', `b-${noise()}`)
+  const selected: string[] = []
+  const bounds = await boundsOver(it, { hook: { maxBytes: 140_000 } }, () => async (read, isSelected) => {
+    const items = (await read()).flatMap((entry) => entry.items).filter((item) => isSelected(item, false))
+    selected.push(...items.map(({ delivery }) => delivery.event.name.slice(0, 1)))
+    return []
+  })
+  // When the register was read, 60 waited in the second one.
+  await bounds.look(
+    new Map([
+      ['hook/n0', 40],
+      ['hook/n1', 60],
+    ]),
+  )
+  expect(bounds.status('hook')?.bytes).toBeLessThan(140_000)
+  expect(selected).toEqual([])
+})
+
 test('lanes that cannot be measured keep no other from it', async () => {
   await using it = await startLaneBed()
   const waiting = new Map(numbered('foreign', 120).map((lane) => [lane, 1]))

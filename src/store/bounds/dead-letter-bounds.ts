@@ -6,6 +6,7 @@ import type { Metrics } from '../../observe/metrics.ts'
 import type { Keys } from '../keys.ts'
 import { archiveToLane, type Discarded, discardDeadLetters } from '../lanes/dead-letter-actions.ts'
 import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
+import { PageSize } from '../lanes/page-size.ts'
 import { isTransient } from '../redis/redis-fault.ts'
 import { type MeasuredStream, MeasuringPauses, measureStreams } from './lane-sizes.ts'
 import {
@@ -52,7 +53,6 @@ const LOOK_MS = 2_000
 const SOON_MS = 100
 /** One process at a time archives: what two archive is there twice. */
 const TURN_MS = 15_000
-const PAGE_BYTES = 1024 * 1024
 const MOST_ROWS = 500
 const WORK_MS = 5_000
 const LOG_MS = 60_000
@@ -81,6 +81,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   /** As it was measured last. */
   let sample: MeasuredStream | undefined
   let soon: NodeJS.Timeout | undefined
+  const page = new PageSize(MOST_ROWS)
 
   async function look(): Promise<void> {
     const bounds = parts.bounds()
@@ -95,7 +96,8 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     // Nothing is discarded by an estimate.
     if (isTurn && isEstimated) await measure()
     note(bounds)
-    if (sample && isTurn && isDue()) await discard(bounds, sample, beforeMs)
+    const untilMs = performance.now() + WORK_MS
+    while (sample && isTurn && isDue() && (await discard(bounds, sample, beforeMs, untilMs))) await measure()
     logDiscarded()
   }
 
@@ -132,29 +134,43 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     return true
   }
 
-  async function discard(bounds: QueueBounds, sample: MeasuredStream, beforeMs: number): Promise<void> {
-    const untilMs = performance.now() + WORK_MS
-    const count = Math.min(
-      Math.max(Math.floor((PAGE_BYTES * sample.entries) / Math.max(1, sample.bytes)), 1),
-      MOST_ROWS,
-    )
+  /**
+   * Discards what is beyond the bounds, as far as it is known: Redis frees memory only with the last letter of a node, so that a letter
+   * may free more than it takes itself. Returns whether it can go on, after a measurement.
+   */
+  async function discard(
+    bounds: QueueBounds,
+    sample: MeasuredStream,
+    beforeMs: number,
+    untilMs: number,
+  ): Promise<boolean> {
+    const average = sample.bytes / sample.entries
     let left = excess(bytes, bounds.maxBytes)
     let start = '-'
+    let hasDiscarded = false
     while (performance.now() < untilMs && !closed) {
+      const { count } = page
       const rows = await oldestDeadLetters(redis, keys, start, count)
       const due: Due[] = []
       for (const { letter, bytes: size } of rows) {
         if (left <= 0 && letter.atMs >= beforeMs) break
-        const freed = bytesOfEntry(size)
+        const freed = Math.max(bytesOfEntry(size), average)
         due.push({ letter, freed })
         left -= freed
       }
-      if (due.length === 0) return
+      page.note(
+        rows.length,
+        rows.reduce((sum, row) => sum + row.bytes + (row.letter.delivery?.objectJson.length ?? 0), 0),
+      )
+      if (due.length === 0) return hasDiscarded
       const gone = await discardPortion(due, bytes - WAITING * bounds.maxBytes)
       bytes = Math.max(0, bytes - gone.reduce((sum, { freed }) => sum + freed, 0))
-      if (gone.length < rows.length || rows.length < count) return
+      if (gone.length < due.length) return false
+      hasDiscarded = true
+      if (due.length < rows.length || rows.length < count) return true
       start = `(${rows.at(-1)?.letter.id}`
     }
+    return false
   }
 
   /** Deletes what the archive has; while it fails only the oldest `most` bytes. Returns those that were tried. */

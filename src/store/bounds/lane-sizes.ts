@@ -23,18 +23,17 @@ export class LaneSizes {
 
   /**
    * Measures at most `most` lanes of `own`, the longest unmeasured first, and forgets lanes in which nothing waits. Lanes that just gave up
-   * deliveries go first, but take at most half. During a pause only lanes that were never measured are measured. Returns those that were.
+   * deliveries go first, but take at most half. During a pause only lanes that were never measured are measured. Returns how many deliveries
+   * wait in each of those that were.
    */
-  async measure(own: readonly string[], waiting: Waiting, most: number): Promise<ReadonlySet<string>> {
+  async measure(own: readonly string[], waiting: Waiting, most: number): Promise<Map<string, number>> {
     for (const lane of this.#known.keys()) if (!waiting.has(lane)) this.#known.delete(lane)
     for (const lane of this.#changed) if (!waiting.has(lane)) this.#changed.delete(lane)
     this.#turns.keep(own)
     const first = [...this.#changed].slice(0, Math.floor(most / 2))
     const candidates = [...new Set([...first, ...this.#turns.inOrder()])]
     const due = this.#pauses.isResting ? candidates.filter((lane) => !this.#known.has(lane)) : candidates
-    const some = due.slice(0, most)
-    await this.measureNow(some, waiting)
-    return new Set(some)
+    return this.measureNow(due.slice(0, most), waiting)
   }
 
   /** Measures these lanes, whether there is a pause or not. Returns how many deliveries wait in each. */

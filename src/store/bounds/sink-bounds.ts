@@ -130,7 +130,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     const measured = await lanes.measure([...bySink.values()].flat(), waiting, most)
     givingSinks.keep(bounds.keys())
     givingLanes.keep([...bySink.values()].flat())
-    const left = new Map(waiting)
+    const left = new Map([...waiting, ...measured])
     const tooMany = () =>
       [...bounds].flatMap(([sink, bound]) => tooManyOf(sink, bound, bySink.get(sink) ?? [], left))
     for (const [sink, own] of bySink) noteAverage(sink, own)
