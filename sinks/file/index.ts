@@ -146,13 +146,14 @@ function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sin
         if (left) for (const { id } of rest.slice(0, progress.safe)) late.add(id)
       }
     }, stop)
-    const failure = await Promise.race([
+    const failure = await unlessAborted(
       work.then(
         () => undefined,
         (error: unknown) => (stop.aborted ? STOPPED : faultOf(error, path)),
       ),
-      whenAborted(stop),
-    ])
+      stop,
+      () => STOPPED,
+    )
     left = true
     const places = new Map(rest.map(({ id }, i) => [id, i]))
     return batch.map((message) => {
@@ -163,12 +164,19 @@ function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sin
 
   return {
     deliver,
-    health: (signal) => Promise.race([lookAt(config), rejectedWhenAborted(signal)]),
+    health: (signal) =>
+      unlessAborted(lookAt(config), signal, () => {
+        throw signal.reason
+      }),
     async close() {
       closing.abort()
       const soon = AbortSignal.timeout(CLOSE_MS)
       // Work under way ends by itself. A disk that hangs must not block the shutdown.
-      await Promise.race([one.run(() => file.close(), soon).catch(() => undefined), whenAborted(soon)])
+      await unlessAborted(
+        one.run(() => file.close(), soon).catch(() => undefined),
+        soon,
+        () => undefined,
+      )
       await full.close()
     },
   }
@@ -199,16 +207,21 @@ function wholeLines(lines: readonly Buffer[], bytes: number): number {
   return count
 }
 
-function whenAborted(signal: AbortSignal): Promise<Retry> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(STOPPED)
-    else signal.addEventListener('abort', () => resolve(STOPPED), { once: true })
-  })
-}
-
-async function rejectedWhenAborted(signal: AbortSignal): Promise<never> {
-  await whenAborted(signal)
-  throw signal.reason
+/** Resolves as the work does, or as `otherwise` when the signal is aborted first. A listener that stayed would keep the signal for ever. */
+async function unlessAborted<T, U>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  otherwise: () => U,
+): Promise<T | U> {
+  const { promise: aborted, resolve } = Promise.withResolvers<void>()
+  const stop = () => resolve()
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([work, aborted.then(otherwise)])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
 }
 
 /** Checks whether a line could be written now, without creating anything. */

@@ -14,6 +14,7 @@ import {
 import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { queryObjects } from 'node:v8'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test, vi } from 'vitest'
 import file, { FileConfig, lineOf } from '../../sinks/file/index.ts'
@@ -54,6 +55,9 @@ function room() {
       }),
   }
 }
+
+/** How many AbortSignals there are. */
+const signals = () => queryObjects(AbortSignal, { format: 'count' }) as unknown as number
 
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '')
 const idsOf = (messages: readonly { id: string }[]) => messages.map(({ id }) => id)
@@ -451,4 +455,13 @@ test('sizes and intervals are read as people mean them', () => {
     maxSize: 1024 ** 3,
     interval: 86_400_000,
   })
+})
+
+test('calls leave nothing behind, however many there are', async () => {
+  const { path } = room()
+  await using sink = await openSink(file, { path })
+  const [message] = sampleMessages(1)
+  const before = signals()
+  for (let i = 0; i < 200; i++) await sink.deliver([message!], new AbortController().signal)
+  await waitFor(() => signals() - before < 50, { what: () => `the end of ${signals() - before} signals` })
 })
