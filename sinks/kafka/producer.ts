@@ -74,13 +74,13 @@ export function createProducer({
 
 const MAY_BE_ONE_BROKER = new Set<string>(['network', 'timeout', 'server-error', 'unknown'])
 
-/** Metadata came, so the cluster is there: while other brokers lead other partitions, one that fails must not stop those. */
-function ofOneBroker(verdict: Verdict, { leaders }: TopicView): Verdict {
+/** Metadata came, so the cluster is there: one of several brokers that fails must not stop what others lead, in this topic or another. */
+function ofOneBroker(verdict: Verdict, { brokers }: TopicView): Verdict {
   if (verdict.kind !== 'failed' && verdict.kind !== 'moved') return verdict
   const { outcome } = verdict
   const isNarrow =
     outcome.kind !== 'retry' || outcome.scope !== 'sink' || !MAY_BE_ONE_BROKER.has(outcome.reason)
-  if (isNarrow || new Set(leaders.filter((it) => it >= 0)).size < 2) return verdict
+  if (isNarrow || brokers < 2) return verdict
   return { ...verdict, outcome: { ...outcome, scope: 'target' } } as Verdict
 }
 

@@ -9,6 +9,8 @@ export interface TopicView {
   partitions: number
   /** The leader of each partition; -1 if there is none. */
   leaders: readonly number[]
+  /** How many brokers the cluster has. */
+  brokers: number
   learnedMs: number
 }
 
@@ -144,7 +146,7 @@ export function viewOf(answer: MetadataAnswer, topic: string, nowMs: number): To
   }
   const leaders = new Array<number>(found.length).fill(-1)
   for (const { partitionId, leader } of found) if (partitionId < leaders.length) leaders[partitionId] = leader
-  return { partitions: leaders.length, leaders, learnedMs: nowMs }
+  return { partitions: leaders.length, leaders, brokers: answer.brokers.length, learnedMs: nowMs }
 }
 
 function topicOutcome(topic: string, code: number): Retry {

@@ -103,6 +103,8 @@ test.each<[number, object]>([
   [20, { ...target, reason: 'server-error', ambiguous: true }],
   [29, { ...target, reason: 'auth' }],
   [31, { ...sinkWide, reason: 'auth' }],
+  [32, { ...target, reason: 'config' }],
+  [43, { ...target, reason: 'config' }],
   [56, { ...sinkWide, reason: 'server-error', ambiguous: true }],
   [76, { ...sinkWide, reason: 'config' }],
   [89, { ...sinkWide, reason: 'rate-limited' }],
@@ -125,7 +127,7 @@ test.each([5, 6, 8, 74])('error code %i: the new leader is asked at once', async
   expect(cluster.metadataRequests).toBe(2)
 })
 
-test.each([10, 18, 32, 43, 44, 87])(
+test.each([10, 18, 44, 87])(
   'error code %i: the guilty record alone is refused, order is kept',
   async (code) => {
     await using cluster = await startFakeCluster({ events: [0] })
@@ -208,6 +210,13 @@ test.each<[string, Fate]>([
     some(40).filter((_, i) => outcomes[i]?.kind === 'retry'),
   )
   expect(valuesOf(cluster).toSorted((a, b) => a - b)).toEqual(numbers(40))
+})
+
+test('one of two brokers fails, and it leads all of a topic: what goes to other topics goes on', async () => {
+  await using cluster = await startFakeCluster({ events: [0], audit: [1] }, 2)
+  cluster.onProduce(({ node }) => (node === 0 ? { append: false, code: 7 } : undefined))
+  await using sink = await openOn(cluster)
+  expect(await sink.deliver(some(1), never)).toMatchObject([{ kind: 'retry', scope: 'target' }])
 })
 
 test('throttled by quotas: it paces itself, and that is no failure', async () => {
