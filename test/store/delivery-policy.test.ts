@@ -27,6 +27,13 @@ test('of a chain only its first failure counts: what is behind it was not sent',
   expect(verdict.retries).toHaveLength(1)
 })
 
+test('what is rejected before the receiver is asked does not show that it is up', () => {
+  for (const reason of ['config', 'render'] as const)
+    expect(classifyOutcomes([item('x')], [{ kind: 'rejected', reason, detail: '' }]).answered).toBe(false)
+  const outcome = { kind: 'rejected', reason: 'rejected', detail: 'HTTP 400' } as const
+  expect(classifyOutcomes([item('x')], [outcome]).answered).toBe(true)
+})
+
 test('an object fails alone when others succeeded since it failed before, whatever the sink says of its reach', () => {
   const facts = { calledMs: 900, failedBeforeMs: 500 }
   expect(failsAlone(down, { ...facts, passedMs: 600 })).toBe(true)

@@ -160,6 +160,11 @@ export interface Policy {
   maxPauseMs: number
 }
 
+/** True for the reasons for which a receiver rejects a delivery; the others are found before it is asked: they do not show that it is up. */
+export function isOfPeer(reason: Reason): boolean {
+  return reason !== 'render' && reason !== 'config'
+}
+
 /** Sorts the outcomes of one call. */
 export function classifyOutcomes<T extends Tried>(
   batch: readonly T[],
@@ -170,7 +175,7 @@ export function classifyOutcomes<T extends Tried>(
     dead: [],
     retries: [],
     answered: outcomes.some(
-      (it) => it.kind === 'delivered' || (it.kind === 'rejected' && it.reason !== 'render'),
+      (it) => it.kind === 'delivered' || (it.kind === 'rejected' && isOfPeer(it.reason)),
     ),
     notes: notesOf(outcomes),
     ambiguous: outcomes.filter((it) => it.kind === 'retry' && it.ambiguous).length,

@@ -1,7 +1,7 @@
 import type { ContainerLog } from '../../model/container-log.ts'
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
-import { classifyOutcomes, LaneOutcomes, type Verdict } from './delivery-policy.ts'
+import { classifyOutcomes, isOfPeer, LaneOutcomes, type Verdict } from './delivery-policy.ts'
 import { type IsSelected, LaneEntries, unreadableAck } from './lane-entries.ts'
 import {
   costOfAll,
@@ -216,7 +216,8 @@ export class LaneWorker {
     this.#window.remove(settled)
     this.#window.release(call.items)
     for (const { chain } of settled) this.#window.passed(chain)
-    state.failureShare.note(settled.length, retries.length, performance.now())
+    const passed = delivered.length + dead.filter(({ reason }) => isOfPeer(reason)).length
+    state.failureShare.note(passed, retries.length, performance.now())
     if (answered) this.#outcomes.passed(state, call)
     const acks = this.#entries.delivered(delivered)
     for (const { item, reason, detail } of dead) acks.push(this.#dead(item, reason, detail))
