@@ -12,13 +12,14 @@ export const alertmanager: MessagePreset = {
   markup: {},
   concurrency: 8,
   maxBytes: 1_000_000,
-  body(message, { resolveAfterMs = DAY_MS, labels = {} }, cut) {
+  body(message, { resolveAfterMs = DAY_MS, labels = {} }, cut, nowMs) {
     const { event, rule, suppressed } = message
     const { about } = message.summary
     const parts = partsOf(message)
     const over = isOver(message)
-    const timeMs = Date.parse(timeOf(message))
-    const endsAt = over ? timeOf(message) : new Date(timeMs + resolveAfterMs).toISOString()
+    // Alertmanager takes an alert that ends in the past as one that is resolved, and notifies nobody: it lasts from its delivery on.
+    const fromMs = Math.max(Date.parse(timeOf(message)), nowMs)
+    const endsAt = over ? timeOf(message) : new Date(fromMs + resolveAfterMs).toISOString()
     const content = {
       summary: cut(parts.headline, 1_000),
       severity: parts.severity,

@@ -25,11 +25,14 @@ export function neededOptions(name: PresetName): Record<string, unknown> {
   return Object.fromEntries(needs.map((key) => [key, NEEDED[key as keyof typeof NEEDED]]))
 }
 
+/** When the bodies are made. */
+export const MADE_MS = Date.parse('2025-06-15T15:10:00Z')
+
 /** What a request with this one message has as its body. */
 export async function bodyOf(name: PresetName, message: Message, options: object = {}): Promise<string> {
   const url = PRESETS[name].knowsUrl ? {} : { url: 'https://example.com/api/v2/alerts' }
   const config = await configuredFor(name).parseAsync({ ...url, ...neededOptions(name), ...options })
-  const format = formatOf(config, { now: () => Date.parse('2025-06-15T15:10:00Z') })
+  const format = formatOf(config, { now: () => MADE_MS })
   const { body } = format.batch ? format.batch.body([format.batch.item(message)]) : format.write(message)
   if (!format.batch) expectWithin(body.length, (config.service as Preset).maxBytes)
   return body.toString()
