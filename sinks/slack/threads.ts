@@ -150,8 +150,8 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
     const buttons = parts.buttonsOf(item.message)
     const rendered = formatMessage(item.message, { ...threadContext(next), over: item.over, buttons })
     const tooSoonMs = thread.writtenMs + parts.everyMs - now()
-    // A clock that was set back must not hold it for longer than that.
-    if (tooSoonMs > 0) return later(Math.min(tooSoonMs, parts.everyMs))
+    // More than that is left only when the clock was set back.
+    if (tooSoonMs > 0 && tooSoonMs <= parts.everyMs) return later(tooSoonMs)
     const waitMs = await slots.slot(parts.updates)
     if (waitMs > 0) return later(waitMs)
     const sent = await poster.update(channel, thread, rendered, slots.signal)

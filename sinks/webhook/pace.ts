@@ -14,7 +14,9 @@ export function createPace(store: KeyValueStore, perMinute: number, clock: { now
 
   return async (): Promise<Outcome | undefined> => {
     const nowMs = clock.now()
-    if (nowMs < fullUntilMs) return { kind: 'later', afterMs: fullUntilMs - nowMs }
+    const leftMs = fullUntilMs - nowMs
+    // More than a window is left only when the clock was set back.
+    if (leftMs > 0 && leftMs <= WINDOW_MS) return { kind: 'later', afterMs: leftMs }
     const window = Math.floor(nowMs / WINDOW_MS)
     let count: number
     try {

@@ -241,6 +241,18 @@ test('mode update keeps one message and rewrites it', async () => {
   expect(fake.messages).toHaveLength(2)
 })
 
+test('a clock that was set back holds no update up for longer than the pause between two', async () => {
+  await using fake = await quick()
+  fake.channel('shop')
+  let nowMs = Date.now()
+  await using sink = await openSlack(fake, { ...FAST, mode: 'update' }, { clock: { now: () => nowMs } })
+  expect(await sink.deliver([trouble('1')], never)).toEqual([{ kind: 'delivered' }])
+  nowMs -= 7_200_000
+  await sink.deliver([trouble('2')], never)
+  nowMs += 3_000
+  expect(await sink.deliver([trouble('3')], never)).toEqual([{ kind: 'delivered' }])
+})
+
 test('an update that finds no message posts it anew', async () => {
   await using fake = await quick()
   fake.channel('shop')

@@ -380,3 +380,15 @@ test('a service that silences bots gets no more in any minute than it takes, fro
   for (const ms of sentMs)
     expect(sentMs.filter((it) => it >= ms && it < ms + 60_000).length).toBeLessThanOrEqual(20)
 })
+
+test('a clock that was set back stops no service that silences bots', async () => {
+  await using hook = await startReceiver()
+  hook.answer(() => json(200, { errcode: 0 }))
+  let nowMs = 7_200_000
+  const context = { store: memoryStore(), clock: { now: () => nowMs } }
+  await using sink = await openSink(await presetType('wecom'), { url: hook.url, ratePerMinute: 20 }, context)
+  const first = await Promise.all(named(5).map((it) => sink.deliver([it], never)))
+  expect(first.flat().at(-1)).toMatchObject({ kind: 'later' })
+  nowMs -= 3_600_000
+  expect(await sink.deliver(named(1), never)).toEqual([{ kind: 'delivered' }])
+})
