@@ -84,6 +84,28 @@ test('a source takes over index, states, their times and the ledger of the one t
   await it.expectBalance()
 })
 
+test('a Redis that restarts in the middle of an adoption goes through its hashes in another order; nothing stays behind', async () => {
+  await using it = await startStoreBed()
+  const many = Array.from({ length: 6_000 }, (_, i) => change('ADDED', `o${i}`, i + 2))
+  await it.seeded(many)
+  const session = await it.newStore().open(NEXT, never)
+  const ofStates = it.proxy.hold('hscan')
+  const adopted = session.adopt({ source: SOURCE, claims: claimsAll }, never)
+  await ofStates.seen
+  const first = it.proxy.hold('hscan')
+  ofStates.release()
+  await first.seen
+  const second = it.proxy.hold('hscan')
+  first.release()
+  await second.seen
+  await it.server.kill()
+  await it.server.restart()
+  second.release()
+  await adopted
+  expect(await it.reader.hlen(it.keys.index(NEXT.key))).toBe(6_000)
+  expect(await it.reader.keys(`*${SOURCE.key}*`)).toEqual([])
+})
+
 test('two sources share what they replace, whichever comes first', async () => {
   await using it = await startBed()
   const [one, two] = await Promise.all([NEXT, OTHER].map((source) => it.newStore().open(source, never)))

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Redis } from 'ioredis'
 import {
   type Checkpoint,
   FencedError,
@@ -15,7 +16,7 @@ import { decodeIndexEntry } from './index-entries.ts'
 import { readCheckpoint } from './stored-json.ts'
 
 interface Adopter {
-  commitConnection: CommitConnection
+  commitConnection: Pick<CommitConnection, 'run'>
   keys: Keys
   clock: { now(): number }
   /** The source that takes over, and its checkpoint: while it is this one, the session owns it. */
@@ -51,11 +52,48 @@ export function watchedBefore(former: Source, checkpoint: Checkpoint): readonly 
  */
 export async function adoptSource(
   adopter: Adopter,
-  { source: former, claims }: FormerSource,
+  former: FormerSource,
   signal: AbortSignal,
 ): Promise<void> {
-  const retired = await retire(adopter, former, signal)
+  const retired = await retire(adopter, former.source, signal)
   if (retired === undefined) return
+  for (;;) {
+    const commitConnection = onOneConnection(adopter.commitConnection)
+    try {
+      return await moveAll({ ...adopter, commitConnection }, former, retired, signal)
+    } catch (error) {
+      if (!(error instanceof ConnectionChangedError)) throw error
+    }
+  }
+}
+
+class ConnectionChangedError extends Error {
+  override name = 'ConnectionChangedError'
+}
+
+/**
+ * Throws ConnectionChangedError after a reconnect: another or a restarted server may order hashes differently, so that a cursor
+ * skips fields, and may lack what was moved.
+ */
+function onOneConnection({ run }: Adopter['commitConnection']): Adopter['commitConnection'] {
+  let first: Redis['stream'] | undefined
+  return {
+    run: (work, signal) =>
+      run(async (redis) => {
+        first ??= redis.stream
+        if (redis.stream !== first) throw new ConnectionChangedError()
+        return work(redis)
+      }, signal),
+  }
+}
+
+/** Can be repeated: only what is left in the former source moves. */
+async function moveAll(
+  adopter: Adopter,
+  { source: former, claims }: FormerSource,
+  retired: string,
+  signal: AbortSignal,
+): Promise<void> {
   const move = (batch: readonly Moved[]) => moveBatch(adopter, former, retired, batch, signal)
   const states = await statesOf(adopter, former, signal)
   const index = adopter.keys.index(former.key)
