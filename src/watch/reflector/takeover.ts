@@ -56,7 +56,8 @@ interface AdoptingParts {
 }
 
 /**
- * Takes over what the former sources of a source knew, once no other process works on them. True when the session adopts.
+ * Takes over what the former sources of a source knew, once no other process works on any of them; after `adoptWaitMs` it leaves out
+ * those on which one does. True when the session adopts, also if only an earlier attempt has adopted something.
  * Asks for them until all are adopted: while this one waits, another process may adopt the same state for a selection of its own.
  */
 export async function adopt(
@@ -73,18 +74,18 @@ export async function adopt(
     const formers = (await source.adoption?.formers(signal)) ?? []
     const left = formers.filter((it) => !adopted.has(it.source.key))
     if (left.length === 0) break
-    const owned = await findOwned(parts, left, signal)
-    if (!owned) {
-      for (const former of left) {
+    const free = await freeOf(parts, left, signal)
+    if (free.length < left.length && performance.now() < untilMs) {
+      report.standby(true)
+      await parts.store.owners.wait(changes, parts.timing.fencedPauseMs, signal)
+    } else if (free.length > 0) {
+      for (const former of free) {
         await session.adopt(former, signal)
         adopted.add(former.source.key)
       }
-    } else if (performance.now() < untilMs) {
-      report.standby(true)
-      await parts.store.owners.wait(changes, parts.timing.fencedPauseMs, signal)
     } else {
-      parts.log.warn({ watch: source.title, before: owned.title }, STILL_OWNED)
-      if (adopted.size === 0) return false
+      const before = left.map((it) => it.source.title).join(', ')
+      parts.log.warn({ watch: source.title, before }, STILL_OWNED)
       break
     }
   }
@@ -94,16 +95,16 @@ export async function adopt(
 }
 
 /**
- * The first of these on which a living process works: what it knows stays its own. During a roll-out of another configuration
- * that process ends as soon as this one is ready.
+ * Those of these on which no living process works: the state of the others stays with their processes. During a roll-out of another
+ * configuration such a process ends as soon as this one is ready.
  */
-async function findOwned(
+async function freeOf(
   { store }: AdoptingParts,
   formers: readonly FormerSource[],
   signal: AbortSignal,
-): Promise<Source | undefined> {
+): Promise<FormerSource[]> {
   const at = await Promise.all(formers.map(({ source }) => store.peek(source, signal)))
-  return formers.find((_, i) => at[i]?.ownerAlive)?.source
+  return formers.filter((_, i) => !at[i]?.ownerAlive)
 }
 
 const STILL_OWNED =
