@@ -195,6 +195,37 @@ test('what waits for objects of a source that no process wants is given up, and 
   })
 })
 
+test('a process that gives up what waits for objects of a source leaves the source to others', async () => {
+  await using it = await startTimersBed()
+  await it.session.commit([change('ADDED', 'lasting-a', 3)], '3', never)
+  await publishReport(it.reader, it.keys, report('one', []))
+  // It goes on, as one that reports again does.
+  await it.reader.persist(it.keys.instance('one'))
+  const store = it.newStore(undefined, undefined, 'one')
+  const gc = startLimitStateGc({
+    ...{
+      redis: it.reader,
+      commitConnection: store.commitConnection,
+      keys: it.keys,
+      store,
+      clock: Date,
+      log: silentLog,
+    },
+    ...{ watches: () => [], rules: () => ['digest', 'lasting'] },
+    timing: { pollMs: 10, unwantedMs: 1 },
+  })
+  const other = it.newStore(undefined, undefined, 'other')
+  await waitFor(
+    async () => {
+      const { instance, ownerAlive } = (await other.peek(SOURCE, never)) ?? {}
+      return instance === 'one' && ownerAlive === false
+    },
+    { what: 'the source to have no owner' },
+  )
+  await gc.close()
+  expect(await it.rule('lasting')).toMatchObject({ waiting: 0 })
+})
+
 test('what a removed rule knew of objects is forgotten: should it come back, who is in trouble then is in trouble anew', async () => {
   await using it = await startTimersBed()
   await it.session.commit([change('ADDED', 'lasting-a', 3), change('ADDED', 'slow-b', 4)], '4', never)

@@ -85,12 +85,20 @@ function serveWidgets(
 
 test('case 18: of a kind that went while nobody looked, what is still asked for is told as deleted, and nothing else', async () => {
   let widgets: { remove(): void } | undefined
+  const released: string[] = []
   const entry = (namespace: string) => [{ kind: 'widgets.example.com', namespaces: [namespace] }]
   await using it = await startWatchBed({
     entries: entry('dev'),
     prepare(api) {
       widgets = serveWidgets(api, { served: true, defined: true })
     },
+    wrap: (store) => ({
+      ...store,
+      async release(source, signal) {
+        await store.release(source, signal)
+        released.push(source.title)
+      },
+    }),
   })
   const seeded = () => waitFor(async () => (await it.position()) === '10', { what: 'the first list' })
   await seeded()
@@ -100,12 +108,15 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
   await waitFor(both, { what: 'the list of the other namespace' })
   await it.stop()
   widgets?.remove()
+  released.length = 0
   it.start(entry('prod'))
   await it.arrived(1)
   await waitFor(() => it.statuses().some(({ phase }) => phase === 'waiting-for-kind'), {
     what: 'the kind to be waited for',
   })
   expect(await it.enqueued()).toEqual(['DELETED w-prod@5 synthesized'])
+  // Nobody works on it any more: a watch that replaces it waits for no process.
+  expect(released).toEqual(['widgets.example.com in prod'])
 })
 
 const waits = (it: Awaited<ReturnType<typeof startWatchBed>>) =>

@@ -90,6 +90,8 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
     // Without a position the source would start from the beginning if it came back.
     if (session.checkpoint) await session.forgetLimits(signal)
     else await session.beginSeed(signal)
+    // A watch that replaces it would wait for its owner, and start over.
+    await store.release(source, signal)
     unwantedSinceMs.delete(key)
     log.info(
       { watch: source.title },

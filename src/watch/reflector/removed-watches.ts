@@ -35,6 +35,8 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
       const isGone = (await crdStateOf(client, source, signal)) === 'none'
       if (isGone && session.checkpoint && session.checkpoint.phase !== 'absent')
         await session.markAbsent(signal)
+      // A watch that replaces it would wait for its owner, and start over.
+      await store.release(source, signal)
       absent.add(source.key)
     }
   }
