@@ -253,6 +253,28 @@ test('a namespace that is taken out keeps its place', async () => {
   expect(await it.enqueued()).toEqual(['MODIFIED b@11 synthesized'])
 })
 
+test('while nobody knows whether a namespace is split into shards, what was known of it waits for its source', async () => {
+  await using it = await startBed(all, [object('a', 5), object('b', 6, 'pay')])
+  await it.watched(1)
+  let isAnswered = false
+  it.api.intercept = ({ path, query }, response) => {
+    if (isAnswered || !path.includes('/pay/') || !query.has('shardSelector')) return false
+    response.writeHead(503, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(failure(503, 'ServiceUnavailable')))
+    return true
+  }
+  it.state.objects = [object('a', 5), object('b', 11, 'pay')]
+  it.api.resourceVersion = '11'
+  it.apply([{ kind: 'ConfigMap', namespaces: ['shop', 'pay'], shards: 2 }])
+  await waitFor(() => it.statuses().some(({ title, ready }) => title.endsWith('in shop') && ready), {
+    what: 'the other namespace to be watched',
+  })
+  isAnswered = true
+  await it.watched(2)
+  expect(await it.enqueued()).toEqual(['MODIFIED b@11 synthesized'])
+  expect(await it.reader.hlen(it.keys.sources)).toBe(2)
+})
+
 /** Fails as a process that ends would, at the n-th call of one of these. */
 function failing(store: SourceStore, at: { calls: number }): SourceStore {
   return {

@@ -23,7 +23,7 @@ export interface WatchPlan {
   /** Entries whose kind may be in a part of the API that did not answer. */
   unsure: WatchEntry[]
   /** Sources of which it is not known yet whether the server splits them. */
-  undecided: { title: string; message: string }[]
+  undecided: { source: PlannedSource; message: string }[]
   problems: { entry: WatchEntry; message: string }[]
 }
 

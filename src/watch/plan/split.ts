@@ -61,7 +61,7 @@ export function createSplitter({ client, store, log }: SplitterParts) {
       return (await choose(source, signal)) === 'shards' ? shardsOf(source) : [whole]
     } catch (error) {
       if (!(error instanceof ApiFault)) throw error
-      undecided.push({ title: source.title, message: error.message })
+      undecided.push({ source, message: error.message })
       return []
     }
   }

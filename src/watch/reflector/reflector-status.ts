@@ -228,7 +228,7 @@ export function unresolved(
     ...plan.unsure.map(({ kind }) =>
       status(kind, 'resolving', false, 'a part of the API that may have this kind does not answer'),
     ),
-    ...plan.undecided.map(({ title, message }) => status(title, 'failing', false, message)),
+    ...plan.undecided.map(({ source, message }) => status(source.title, 'failing', false, message)),
     ...plan.problems.map(({ entry, message }) => status(entry.kind, 'failing', false, message)),
   ]
 }

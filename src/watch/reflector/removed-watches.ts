@@ -68,7 +68,11 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
       const isSame = ({ resource }: Source) => storageOf(resource) === storageOf(source.resource)
       const formers = async (asking: AbortSignal) =>
         (await store.stored(asking)).filter((it) => isSame(it) && isUnwanted(it, plan, current))
-      return { ...source, adoption: adoptionOf(parts, source, plan.sources.filter(isSame), formers) }
+      const undecided = plan.undecided.map((it) => it.source).filter(isSame)
+      return {
+        ...source,
+        adoption: adoptionOf(parts, source, plan.sources.filter(isSame), undecided, formers),
+      }
     })
   }
 

@@ -24,14 +24,18 @@ export interface Adoption {
   parts: SelectionParts
 }
 
-/** Which of the wanted sources an object of a source that is not wanted any more belongs to. */
+/**
+ * Which of the wanted sources an object of a source that is not wanted any more belongs to. Those of `undecided` begin later: what is
+ * theirs stays where it is.
+ */
 export function adoptionOf(
   parts: SelectionParts,
   source: PlannedSource,
   wanted: readonly PlannedSource[],
+  undecided: readonly PlannedSource[],
   unwanted: (signal: AbortSignal) => Promise<readonly Source[]>,
 ): Adoption {
-  const places = wanted.map((it) => ({ key: it.key, test: placeTest(parts, it) }))
+  const places = [...wanted, ...undecided].map((it) => ({ key: it.key, test: placeTest(parts, it) }))
   // What nobody selects any more goes to whichever comes first: there it ends.
   const claims = (object: KnownObject) =>
     (places.find(({ test }) => test(object))?.key ?? source.key) === source.key
