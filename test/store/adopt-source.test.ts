@@ -106,6 +106,19 @@ test('a Redis that restarts in the middle of an adoption goes through its hashes
   expect(await it.reader.keys(`*${SOURCE.key}*`)).toEqual([])
 })
 
+test('what is left of a source for others is as old as its last commit', async () => {
+  let nowMs = 1_750_000_000_000
+  await using it = await startStoreBed({ clock: { now: () => nowMs } })
+  await it.seeded(changes.slice(0, 10))
+  const atMs = nowMs
+  nowMs += 60_000
+  const store = it.newStore()
+  const session = await store.open(NEXT, never)
+  await session.adopt({ source: SOURCE, claims: isEven }, never)
+  expect(await it.reader.hlen(it.keys.index(SOURCE.key))).toBe(5)
+  expect(await store.peek(SOURCE, never)).toMatchObject({ phase: 'seeding', atMs })
+})
+
 test('two sources share what they replace, whichever comes first', async () => {
   await using it = await startBed()
   const [one, two] = await Promise.all([NEXT, OTHER].map((source) => it.newStore().open(source, never)))

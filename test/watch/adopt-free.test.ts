@@ -17,6 +17,8 @@ import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 interface Former {
   key: string
   isOwned: boolean
+  /** Of its last commit. */
+  atMs?: number
 }
 
 /** Adopts from these; `adopting` is what an earlier attempt has begun to adopt. */
@@ -24,7 +26,10 @@ async function adoptFrom(stored: readonly Former[], adopting?: readonly Selectio
   const left = new Map(stored.map((it) => [it.key, it]))
   const adopted: string[] = []
   const store = {
-    peek: async ({ key }: Source) => ({ ownerAlive: left.get(key)?.isOwned }) as PeekedCheckpoint,
+    async peek({ key }: Source) {
+      const { isOwned, atMs } = left.get(key) as Former
+      return { ownerAlive: isOwned, atMs } as PeekedCheckpoint
+    },
     owners: { changes: 0, wait: async () => {} },
   }
   const session = {
@@ -53,6 +58,11 @@ test('a source whose process goes on keeps its state, and the others are adopted
     { key: 'other', isOwned: false },
   ]
   expect(await adoptFrom(stored)).toEqual({ adopts: true, adopted: ['other'] })
+})
+
+test('of sources that overlap the newest is adopted first: what it knows of an object is kept', async () => {
+  const stored = [3, 9, 5].map((atMs) => ({ key: `of ${atMs}`, isOwned: false, atMs }))
+  expect(await adoptFrom(stored)).toMatchObject({ adopted: ['of 9', 'of 5', 'of 3'] })
 })
 
 test('a source starts over when a process goes on with all that it would adopt', async () => {

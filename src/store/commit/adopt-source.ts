@@ -18,7 +18,6 @@ import { readCheckpoint } from './stored-json.ts'
 interface Adopter {
   commitConnection: Pick<CommitConnection, 'run'>
   keys: Keys
-  clock: { now(): number }
   /** The source that takes over, and its checkpoint: while it is this one, the session owns it. */
   key: string
   checkpoint: string
@@ -122,7 +121,7 @@ const BATCH = 200
 
 /** Replaces the checkpoint of the former source and returns the new one; undefined when nothing is stored of the source. */
 async function retire(
-  { commitConnection, keys, clock }: Adopter,
+  { commitConnection, keys }: Adopter,
   former: Source,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -137,7 +136,8 @@ async function retire(
       phase: 'seeding',
       resourceVersion: '',
       sequence: before.sequence + 1,
-      atMs: clock.now(),
+      // Others that adopt from it compare its age with that of other sources.
+      atMs: before.atMs,
       holder: randomBytes(6).toString('hex'),
       released: true,
       adopting: watchedBefore(former, before),

@@ -84,7 +84,7 @@ export class CheckpointSession extends IndexSession {
   }
 
   async adopt(former: FormerSource, signal: AbortSignal): Promise<void> {
-    const { commitConnection, keys, clock } = this.#parts
+    const { commitConnection, keys } = this.#parts
     const { source } = former
     const at = readCheckpoint(
       await commitConnection.run((redis) => redis.get(keys.checkpoint(source.key)), signal),
@@ -100,7 +100,6 @@ export class CheckpointSession extends IndexSession {
     const adopter = {
       commitConnection,
       keys,
-      clock,
       key: this.source.key,
       checkpoint,
       keepsPrevious: this.keepsPrevious,

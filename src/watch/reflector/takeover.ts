@@ -100,7 +100,8 @@ export async function adopt(
 
 /**
  * Those of these on which no living process works: the state of the others stays with their processes. During a roll-out of another
- * configuration such a process ends as soon as this one is ready.
+ * configuration such a process ends as soon as this one is ready. The newest come first: of an object that several know, the state that
+ * is adopted first is kept.
  */
 async function freeOf(
   { store }: AdoptingParts,
@@ -108,7 +109,11 @@ async function freeOf(
   signal: AbortSignal,
 ): Promise<FormerSource[]> {
   const at = await Promise.all(formers.map(({ source }) => store.peek(source, signal)))
-  return formers.filter((_, i) => !at[i]?.ownerAlive)
+  return formers
+    .map((former, i) => ({ former, isOwned: at[i]?.ownerAlive, atMs: at[i]?.atMs ?? 0 }))
+    .filter(({ isOwned }) => !isOwned)
+    .toSorted((a, b) => b.atMs - a.atMs)
+    .map(({ former }) => former)
 }
 
 const STILL_OWNED =
