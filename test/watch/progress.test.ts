@@ -170,3 +170,12 @@ test('a probe that the end of its watch cuts off proves nothing', async () => {
   await expect(stalled).rejects.toThrow()
   expect(progress.behind).toBeUndefined()
 })
+
+test('a watch that begins again before it has read everything has been behind since it was closed', () => {
+  const progress = listed()
+  progress.closed()
+  pass(50)
+  progress.begin()
+  pass(50)
+  expect(behindS(progress)).toBe(100)
+})

@@ -21,7 +21,7 @@ import {
 } from './lease.ts'
 import { createLeaseApi, isRefusal, LeaseConflict, messageOf } from './lease-api.ts'
 import { LeaseCandidate } from './lease-candidate.ts'
-import { type Board, decide, NOTHING_SEEN, observe } from './lease-decision.ts'
+import { type Board, decide, isFree, NOTHING_SEEN, observe } from './lease-decision.ts'
 
 interface SourceLeasesParts extends HeldLeaseParts {
   group: Group
@@ -172,7 +172,8 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   function reportWaiting(): void {
     for (const candidate of candidates.values()) {
       const seen = board.seen.get(candidate.name)
-      candidate.reportWaiting(seen ? holderOf(seen.lease) : '', trouble)
+      const isHeld = seen && !isFree(board, seen, durationMs)
+      candidate.reportWaiting(isHeld ? holderOf(seen.lease) : '', trouble)
     }
   }
 

@@ -54,11 +54,12 @@ export class WatchProgress {
 
   /** This process works on the source, and does not know yet what it missed. */
   begin(): void {
+    const closedAt = this.#closedAt
     this.rest()
-    this.#closedAt = performance.now()
+    this.#closedAt = closedAt ?? performance.now()
   }
 
-  /** Another process works on the source, or none does. */
+  /** Another process works on the source. */
   rest(): void {
     this.#movedAt = performance.now()
     this.#probe = undefined

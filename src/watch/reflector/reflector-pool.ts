@@ -186,6 +186,7 @@ export function createReflectorPool(parts: PoolParts) {
       } finally {
         ended.abort()
         forgetComparison(source, it.status)
+        report({ current: false })
       }
     }
     if (!parts.leases) return run(undefined, signal)
@@ -206,9 +207,12 @@ export function createReflectorPool(parts: PoolParts) {
     }
   }
 
-  /** Standing by is being ready once there is a position: changes before the first one are never emitted. */
+  /**
+   * Standing by is being ready once there is a position: changes before the first one are never emitted. While no other process
+   * is known to hold the lease, the watch is behind.
+   */
   function withPosition(
-    { source, status }: Running,
+    { source, status, progress }: Running,
     report: (news: Partial<WatchStatus>) => void,
     signal: AbortSignal,
   ): (news: Partial<WatchStatus>) => void {
@@ -219,6 +223,8 @@ export function createReflectorPool(parts: PoolParts) {
       // Also by the work of this process, which it has just left to another.
       positioned ||= status.ready
       report(waits ? { ...news, ready: positioned } : news)
+      if (waits && news.holder) progress.rest()
+      else if (waits || news.phase === 'reconnecting') progress.closed()
       if (!waits || positioned || asking) return
       asking = true
       void store

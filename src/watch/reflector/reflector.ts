@@ -66,7 +66,8 @@ export async function runReflector(
     if (signal.aborted) return 'stopped'
     throw error
   } finally {
-    parts.progress.rest()
+    // Whether another process works on it now is not known here.
+    parts.progress.closed()
   }
 }
 

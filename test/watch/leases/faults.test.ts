@@ -241,3 +241,17 @@ test('a lease that lost its labels with its holder is found and taken over once 
   await waitFor(() => one.current(), { what: 'a run' })
   expect(bed.lease().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 1 })
 })
+
+test('a holder that let its lease run out is not reported to work on the watch', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  const two = bed.start('two')
+  two.watch()
+  await waitFor(() => two.status.holder === 'one', { what: 'the holder to be known' })
+  // Of both processes: their own leases can be written, that of the watch cannot.
+  bed.server.fault = ({ method, path, applied }, response) =>
+    !applied && method === 'PUT' && path.endsWith(LEASE) && answer(response, 500)
+  await waitFor(() => two.status.holder === '', { what: 'the lease to run out' })
+  await waitFor(() => one.status.holder === '', { what: 'the lease to run out for its last holder' })
+  expect([one, two].map(({ status }) => status.phase)).toEqual(['standby', 'standby'])
+})

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { WatchStatus } from '../../../src/model/status.ts'
+import { isAllRead } from '../../../src/store/limits/limit-timers.ts'
 import type { LeaseGuard } from '../../../src/watch/leases/held-lease.ts'
 import type { SourceLeases } from '../../../src/watch/leases/source-leases.ts'
 import { configMap, type WatchConnection } from '../../servers/scripted-api.ts'
@@ -65,4 +67,51 @@ test('a process that leaves a watch to another stays ready: what it knows of the
   moved.abort()
   await waitFor(() => told.length === 1, { what: 'standing by' })
   expect(told).toEqual([true])
+})
+
+/** Runs a source once, until `over` is aborted; after that `report` is what a candidate without the lease reports. */
+async function startLeftWatch() {
+  const over = new AbortController()
+  const left = Promise.withResolvers<(news: Partial<WatchStatus>) => void>()
+  const leases: SourceLeases = {
+    async run(_source, report, signal, job) {
+      await job({ check() {}, renewed: async () => {} }, AbortSignal.any([signal, over.signal]))
+      left.resolve(report)
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    },
+    leave: async () => {},
+  }
+  const it = await startWatchBed({ idle: true, timing: { settleMs: 50 } })
+  const manager = it.start([{ kind: 'ConfigMap' }], { wallMs: 0, leases: () => leases })
+  const status = () => manager.statuses()[0] as WatchStatus
+  await waitFor(() => status().current === true, { what: 'all changes to be read' })
+  over.abort()
+  return { it, status, report: await left.promise }
+}
+
+test.each<Partial<WatchStatus>>([
+  { phase: 'reconnecting', lastError: 'connection refused' },
+  { phase: 'standby', holder: '' },
+])('a watch that no process is known to work on is behind: $phase', async (news) => {
+  const { it, status, report } = await startLeftWatch()
+  await using _ = it
+  report(news)
+  const behindMs = () => status().behind?.ms ?? 0
+  await waitFor(() => behindMs() > 50, { what: 'the watch to be behind' })
+  // A candidate reports at each poll.
+  report(news)
+  expect(behindMs()).toBeGreaterThan(50)
+  expect(status()).toMatchObject({ ready: true, current: false, behind: { waitsFor: 'api-server' } })
+})
+
+test('a watch that another process has taken is not behind here, and not current', async () => {
+  const { it, status, report } = await startLeftWatch()
+  await using _ = it
+  expect(status().current).toBe(false)
+  report({ phase: 'standby', holder: '' })
+  expect(status().behind).toBeDefined()
+  report({ phase: 'standby', holder: 'other' })
+  expect(status()).toMatchObject({ phase: 'standby', ready: true, current: false })
+  expect(status().behind).toBeUndefined()
+  expect(isAllRead([status()], [])).toBe(false)
 })
