@@ -200,3 +200,34 @@ test('a kind that leaves the configuration before it comes, and returns, is reco
   it.apply([{ kind: 'ConfigMap' }, { kind: 'Widget', namespaces: ['dev'] }])
   await waitFor(recorded, { what: 'the kind to be recorded as absent again' })
 })
+
+test('of a kind that was absent all is new in each namespace, also in one that begins after others are watched', async () => {
+  let widgets: Widgets | undefined
+  let asked = 0
+  const late = Promise.withResolvers<void>()
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev', 'prod'] }],
+    prepare(api) {
+      widgets = serveWidgets(api, { served: false, defined: false })
+    },
+    wrap: (store) => ({
+      ...store,
+      absentKinds: {
+        ...store.absentKinds,
+        async has(kind, signal) {
+          if (++asked === 2) await late.promise
+          return store.absentKinds.has(kind, signal)
+        },
+      },
+    }),
+  })
+  await waits(it)
+  widgets?.serve()
+  await it.arrived(1)
+  await waitFor(() => it.statuses().some(({ phase }) => phase === 'watching'), { what: 'the first watch' })
+  late.resolve()
+  await it.arrived(2)
+  expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized', 'ADDED w-prod@5 synthesized'])
+  const isRecorded = () => it.reader.sismember(it.keys.absentKinds, 'Widget')
+  await waitFor(async () => !(await isRecorded()), { what: 'the kind not to be recorded as absent any more' })
+})

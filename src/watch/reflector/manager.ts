@@ -60,7 +60,10 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     clusterUid,
     offers: { watchList: true },
     onEnd: again,
-    onReady: ({ spelling }) => void awaited.delete(spelling),
+    onReady({ spelling }, wasAbsent) {
+      awaited.delete(spelling)
+      if (wasAbsent) void noteArrived(spelling).catch(() => {})
+    },
   })
   const removed = createRemovedWatches({ ...parts, isRunning: runs.has })
 
@@ -146,6 +149,17 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       awaited.add(kind)
       log.info({ kind }, 'the cluster does not have this kind yet; waiting for it')
     }
+  }
+
+  /** Forgets that a kind was absent once each of its sources has begun: until then those to come must know it. */
+  async function noteArrived(spelling: string): Promise<void> {
+    const { sources, undecided } = plan
+    if (undecided.some((it) => it.source.spelling === spelling)) return
+    for (const source of sources) {
+      if (source.spelling !== spelling || source.metadataOnly) continue
+      if (!(await store.peek(source, stop.signal))) return
+    }
+    await store.absentKinds.remove(spelling, stop.signal)
   }
 
   /**

@@ -18,7 +18,8 @@ export interface PoolParts extends Omit<ReflectorParts, 'isGone' | 'report' | 'g
   indexOf?(source: string): IndexReader
   /** With leases a source runs only while this process holds its lease. */
   leases?: SourceLeases
-  onReady(source: PlannedSource): void
+  /** A source watches; `wasAbsent`: it began because its kind, which was recorded as absent, had come. */
+  onReady(source: PlannedSource, wasAbsent: boolean): void
   /** A source ended by itself. */
   onEnd(): void
 }
@@ -58,8 +59,7 @@ export function createReflectorPool(parts: PoolParts) {
       if (!status.verified) compared(it.source, 0, 0)
       notServed.delete(source.key)
       log.info({ watch: source.title, position: status.resourceVersion }, 'watching')
-      parts.onReady(source)
-      if (wasAbsent) void store.absentKinds.remove(spelling, stopped).catch(() => {})
+      parts.onReady(source, wasAbsent)
     }
     const report = reporter(source, status, onWatching)
     const progress = new WatchProgress(timing, random)
