@@ -179,3 +179,14 @@ test('a watch that begins again before it has read everything has been behind si
   pass(50)
   expect(behindS(progress)).toBe(100)
 })
+
+test('a probe at the position that a watch has read before is answered when that is read again', async () => {
+  const progress = listed()
+  progress.reached('120', false)
+  pass(90)
+  await progress.probe(at('120'), '110')
+  pass(10)
+  expect(behindS(progress)).toBe(10)
+  progress.reached('120', false)
+  expect(progress.behind).toBeUndefined()
+})

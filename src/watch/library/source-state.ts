@@ -169,7 +169,7 @@ class StateSession implements SourceSession {
 
   async commit(changes: readonly Change[], resourceVersion: string, signal: AbortSignal): Promise<void> {
     this.#parts.onBegun(this.#state.source)
-    await this.#hand(this.#changed(changes), signal)
+    await this.#hand(this.#changed(changes, resourceVersion), signal)
     this.#move('watching', resourceVersion)
   }
 
@@ -182,12 +182,14 @@ class StateSession implements SourceSession {
     return this.#parts.handoff.offer(transitions, signal)
   }
 
-  *#changed(changes: readonly Change[]): Generator<Handed, void> {
+  /** `position` is where the watch continues after them. */
+  *#changed(changes: readonly Change[], position: string): Generator<Handed, void> {
     for (const [i, change] of changes.entries()) {
       const { uid, resourceVersion } = change.object
       yield* this.#process(transitionOf(change, this.#state.index.get(uid), 'newer', false))
+      const next = changes[i + 1]?.object.resourceVersion
       // Changes of one position stay together.
-      if (changes[i + 1]?.object.resourceVersion !== resourceVersion) this.#move('watching', resourceVersion)
+      if (next !== resourceVersion) this.#move('watching', next === undefined ? position : resourceVersion)
     }
   }
 

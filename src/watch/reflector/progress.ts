@@ -82,13 +82,17 @@ export class WatchProgress {
    * have stopped.
    */
   reached(position: string, isBookmark: boolean): void {
-    if (position === this.#position) return
+    const asked = this.#probe?.position
+    if (position === this.#position) {
+      // After a deletion a watch continues before what it has read: that comes again.
+      if (asked !== undefined && isReached(asked, position)) this.#probe = undefined
+      return
+    }
     const now = performance.now()
     if (isBookmark && now - this.#movedAt < this.#timing.probeAfterMs) this.#factor = 1
     this.#movedAt = now
     this.#position = position
     this.#closedAt = undefined
-    const asked = this.#probe?.position
     // Positions that are no integers cannot be compared: any move counts.
     if (asked === undefined || !isOlder(position, asked)) this.#probe = undefined
   }
@@ -223,11 +227,11 @@ export class CatchUp {
   }
 
   /** A batch is committed. */
-  read({ resourceVersion, bookmarked, idle }: Pick<Batch, 'resourceVersion' | 'bookmarked' | 'idle'>): void {
+  read({ resumeFrom, bookmarked, idle }: Pick<Batch, 'resumeFrom' | 'bookmarked' | 'idle'>): void {
     if (bookmarked || (idle && this.waitMs() === 0)) this.#isCurrent = true
     if (idle) return
     this.#quietFromMs = performance.now()
-    this.#reached(resourceVersion)
+    this.#reached(resumeFrom)
   }
 
   /** How long nothing may come until all is read; undefined when it is. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { IndexReader } from '../../model/change.ts'
+import { type IndexReader, isOlder } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { crdStateOf } from '../client/crd.ts'
@@ -122,7 +122,12 @@ export function createReflectorPool(parts: PoolParts) {
     const position = async () => {
       if (status.phase !== 'watching' || !status.ready) return undefined
       const checkpoint = await store.peek(source, signal)
-      return checkpoint?.phase === 'watching' ? checkpoint.resourceVersion : undefined
+      if (checkpoint?.phase !== 'watching') return undefined
+      // After a deletion a watch continues before what the index contains.
+      const { resourceVersion } = status
+      return isOlder(checkpoint.resourceVersion, resourceVersion)
+        ? resourceVersion
+        : checkpoint.resourceVersion
     }
     const wait = (ms: number) => pause(ms, undefined, { signal })
     while (!signal.aborted) {

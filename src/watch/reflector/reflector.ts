@@ -247,12 +247,12 @@ class Reflector {
     const startedMs = performance.now()
     let silent = true
     let committedMs = startedMs
-    let position: string | undefined
+    let position: Position | undefined
     for await (const batch of this.#stream({ ...request, query: { resourceVersion }, idleMs }, signal)) {
       if (!batch.idle) {
         silent = false
         const changes = inScope(this.#source, batch.changes, this.#report)
-        position = batch.resourceVersion
+        position = { resourceVersion: batch.resourceVersion, resumeFrom: batch.resumeFrom }
         if (changes.length > 0 || performance.now() - committedMs >= timing.positionEveryMs) {
           await this.#commit(session, changes, position)
           committedMs = performance.now()
@@ -279,11 +279,11 @@ class Reflector {
     }
   }
 
-  async #commit(session: SourceSession, changes: readonly Change[], resourceVersion: string): Promise<void> {
+  async #commit(session: SourceSession, changes: readonly Change[], at: Position): Promise<void> {
     const { progress } = this.#parts
-    await progress.whileStoring(() => session.commit(changes, resourceVersion, this.#signal))
+    await progress.whileStoring(() => session.commit(changes, at.resumeFrom, this.#signal))
     this.#history = { ...NO_HISTORY, fences: this.#history.fences }
-    this.#report.moved(resourceVersion)
+    this.#report.moved(at.resourceVersion)
   }
 
   #request(timeoutSeconds: number, onAccepted = () => {}) {
@@ -331,6 +331,8 @@ class Reflector {
     else await pause(step.delayMs, undefined, { signal: this.#signal })
   }
 }
+
+type Position = Pick<Batch, 'resourceVersion' | 'resumeFrom'>
 
 const LIST_SECONDS = 300
 

@@ -13,6 +13,11 @@ export interface Batch {
   changes: Change[]
   /** The position behind them: of the newest change or bookmark. */
   resourceVersion: string
+  /**
+   * The position from which a watch that ends here continues: all of it has come. etcd deletes the keys of an expired lease, as of
+   * Events, in one transaction, so after a deletion it is the position before: others with the same one may follow.
+   */
+  resumeFrom: string
   /** The bookmark that ends the initial events of a WatchList was among them. */
   initialEventsEnd: boolean
   /** A bookmark was among them: the server had sent all that came before it. */
@@ -133,6 +138,7 @@ async function* readBatches(body: Readable, request: WatchRequest): AsyncGenerat
 const IDLE: Batch = {
   changes: [],
   resourceVersion: '',
+  resumeFrom: '',
   initialEventsEnd: false,
   bookmarked: false,
   idle: true,
@@ -144,14 +150,27 @@ function createInbox({
   maxObjectBytes = DEFAULT_MAX_OBJECT_BYTES,
   maxWaitingBytes = MAX_WAITING_BYTES,
   onOversized,
+  query,
 }: WatchRequest) {
   const splitter = createLineSplitter({ maxBytes: maxObjectBytes + ENVELOPE_BYTES })
   let changes: Change[] = []
   let resourceVersion = ''
+  /** The position of the last frame, also of one that was taken, and the position before it. */
+  let newest = query['resourceVersion'] ?? ''
+  let before = newest
+  let isComplete = true
   let initialEventsEnd = false
   let bookmarked = false
   let waitingBytes = 0
   let fault: Error | undefined
+
+  function moveTo(position: string, complete: boolean): void {
+    if (position !== newest) before = newest
+    newest = position
+    resourceVersion = position
+    // Without a position before, it is the only one to continue from.
+    isComplete = complete || before === ''
+  }
 
   function add(line: Buffer, length: number, observedAtMs: number): void {
     const isLong = length > line.length
@@ -163,10 +182,10 @@ function createInbox({
         return
       case 'change':
         changes.push({ type: frame.type, object: frame.object, observedAtMs })
-        resourceVersion = frame.object.resourceVersion
+        moveTo(frame.object.resourceVersion, frame.type !== 'DELETED')
         return
       case 'bookmark':
-        resourceVersion = frame.resourceVersion
+        moveTo(frame.resourceVersion, true)
         initialEventsEnd ||= frame.initialEventsEnd
         bookmarked = true
         return
@@ -190,7 +209,8 @@ function createInbox({
     },
     take(): Batch | undefined {
       if (resourceVersion === '') return undefined
-      const batch = { changes, resourceVersion, initialEventsEnd, bookmarked }
+      const resumeFrom = isComplete ? resourceVersion : before
+      const batch = { changes, resourceVersion, resumeFrom, initialEventsEnd, bookmarked }
       changes = []
       resourceVersion = ''
       initialEventsEnd = false

@@ -43,6 +43,29 @@ test('a program that starts again goes on at its position, without what it has p
   expect(it.api.lists()).toHaveLength(1)
 })
 
+test('a program that starts again between deletions of one revision gets the rest of them', async () => {
+  await using it = await startLibraryBed({ objects: [configMap('a', 5), configMap('b', 6)] })
+  const checkpoint = memoryCheckpoint()
+  const first = it.open({ checkpoint })
+  const before = collect(first)
+  await it.watching('10')
+  it.api.resourceVersion = '20'
+  it.api.current()?.frame('DELETED', configMap('a', 20))
+  await before.arrived(3)
+  // It counts as processed as soon as the next one is requested.
+  await waitFor(() => !checkpoint.saved?.includes('uid-of-a'), { what: 'the deletion to be saved' })
+  await first.close()
+  it.api.script((watch) => {
+    if (Number(watch.request.query.get('resourceVersion')) >= 20) return
+    watch.frame('DELETED', configMap('a', 20))
+    watch.frame('DELETED', configMap('b', 20))
+  })
+  const second = it.open({ checkpoint })
+  const after = collect(second)
+  await second.synced
+  expect(after.labels()).toEqual(['DELETED b@20'])
+})
+
 test('after a 410 at the start the net difference to the checkpoint comes', async () => {
   await using it = await startLibraryBed({
     objects: [configMap('changed', 5), configMap('gone', 6), configMap('same', 7)],
