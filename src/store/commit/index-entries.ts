@@ -5,12 +5,16 @@ import type { Keys } from '../keys.ts'
 import { scanHash } from '../redis/scan.ts'
 import type { Plan } from './commit-plan.ts'
 
+/** Longer labels are not stored: Kubernetes bounds each label, and not their number. */
+const MOST_LABELS = 16_384
+
 /**
  * Encodes an entry as `<namespace>/<name>/<labels>\n<resourceVersion>`. Path segments cannot contain a slash. The version follows
  * the last line break, because the version of an extension API server may contain any other character.
  */
 export function encodeIndexEntry(entry: IndexEntry): string {
-  const labels = entry.labelsJson === '{}' ? '' : entry.labelsJson
+  const { labelsJson } = entry
+  const labels = labelsJson === '{}' || labelsJson.length > MOST_LABELS ? '' : labelsJson
   return `${entry.namespace}/${entry.name}/${labels}\n${entry.resourceVersion}`
 }
 
@@ -33,6 +37,8 @@ export function nameOf(object: { namespace: string; name: string }): string {
 
 /** The number of entries that a session remembers, for objects that change often or soon again. */
 const MOST_KNOWN = 2_000
+/** Longer entries are read from the index. */
+const MOST_KNOWN_LENGTH = 4_096
 
 /**
  * The index entries that a session wrote recently. A commit assumes them instead of reading the index. The transaction compares
@@ -58,8 +64,9 @@ export class KnownEntries {
     if (forget === 'all') this.#entries.clear()
     for (let i = 0; i < indexSet.length; i += 2) {
       const uid = indexSet[i] as string
+      const entry = indexSet[i + 1] as string
       this.#entries.delete(uid)
-      this.#entries.set(uid, indexSet[i + 1] as string)
+      if (entry.length <= MOST_KNOWN_LENGTH) this.#entries.set(uid, entry)
     }
     for (const uid of indexDelete) this.#entries.delete(uid)
     for (const uid of this.#entries.keys()) {
