@@ -10,7 +10,7 @@ import { createAcks } from '../../src/store/lanes/acks.ts'
 import { createByteBudget } from '../../src/store/lanes/byte-budget.ts'
 import { createCaller } from '../../src/store/lanes/call-sink.ts'
 import { readLane } from '../../src/store/lanes/lane-reader.ts'
-import { createClockJumps, createOutages } from '../../src/store/lanes/outages.ts'
+import { createClockJumps, createDeliveringSince, createOutages } from '../../src/store/lanes/outages.ts'
 import { OwnedLanes } from '../../src/store/lanes/owned-lanes.ts'
 import { EmptyLanes } from '../../src/store/lanes/register.ts'
 import { SinkRegistry } from '../../src/store/lanes/sink-registry.ts'
@@ -50,6 +50,7 @@ async function startOwnedBed(hook: Sink) {
   const services = {
     ...{ ...shared, acks, jumps, sinks },
     outages: createOutages({ ...shared, jumps }),
+    deliveringSince: createDeliveringSince({ ...shared, jumps }),
     budget: createByteBudget(10_000_000, () => 1),
     policy: { maxAgeMs: 86_400_000, maxTries: 5, minFailingMs: 0, firstPauseMs: 50, maxPauseMs: 500 },
     maxAgeMs: () => 86_400_000,

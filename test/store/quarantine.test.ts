@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
-import { isQuarantine } from '../../src/store/keys.ts'
+import { orderOf } from '../../src/sink/lane-key.ts'
+import { isQuarantine, quarantineLane } from '../../src/store/keys.ts'
 import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { headerFor } from './objects.ts'
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
@@ -164,4 +166,49 @@ test('a message says how often it was tried: in its lane, when quarantined, and 
     ['2', false],
   ])
   await it.drained('hook')
+})
+
+const DAY_MS = 86_400_000
+const FAILS: Outcome = { kind: 'retry', reason: 'network', detail: 'refused', scope: 'event' }
+
+/** `bad@1` has been in quarantine for two days; processes delivered for a month, until `lastMs` ago. */
+async function quarantinedBefore({ redis, keys, put }: Bed, tries: number, lastMs: number): Promise<void> {
+  const nowMs = Date.now()
+  const lane = quarantineLane('hook/n0', orderOf({ event: headerFor('bad', '1', 'MODIFIED', 'uid-bad') }))
+  await put(lane, 'bad@1')
+  await redis.hset(keys.progress(lane), { tries, since: nowMs - 2 * DAY_MS })
+  await redis.hset(keys.deliveringSince, 'hook', `${nowMs - 30 * DAY_MS},${nowMs - lastMs}`)
+}
+
+test.each([
+  ['as long as maxAge', { tries: 1, failures: 1 }],
+  ['as long as failures count', { tries: 4, failures: 3 }],
+])(
+  'a stop of all processes that takes %s: a quarantined delivery is not given up for it',
+  async (_, counts) => {
+    await using it = await startLaneBed()
+    await quarantinedBefore(it, counts.tries, 2 * DAY_MS)
+    let failures = 0
+    const sink = scriptedSink(({ event }) =>
+      event.name === 'bad' && failures++ < counts.failures ? FAILS : DELIVERED,
+    )
+    const trickle = it.trickle(it.work({ hook: sink }, { minFailingMs: 300_000 }))
+    await waitFor(() => failures > counts.failures, { what: 'the attempt that succeeds' })
+    await trickle.stop()
+    await it.drained('hook')
+    expect(sink.took).toContain('bad@1')
+    expect(await it.ledger()).toMatchObject({ balanced: true, sinks: { hook: { dead: 0 } } })
+  },
+)
+
+test('a quarantined delivery that has failed for longer than maxAge, while processes ran, expires', async () => {
+  await using it = await startLaneBed()
+  await quarantinedBefore(it, 1, 1_000)
+  const sink = scriptedSink(({ event }) => (event.name === 'bad' ? FAILS : DELIVERED))
+  const trickle = it.trickle(it.work({ hook: sink }, { minFailingMs: 300_000 }))
+  await waitFor(async () => (await it.ledger()).sinks['hook']?.dead === 1, { what: 'the dead letter' })
+  await trickle.stop()
+  expect(await Array.fromAsync(listDeadLetters(it.redis, it.keys))).toMatchObject([
+    { lane: 'hook/n0', reason: 'expired' },
+  ])
 })

@@ -236,7 +236,7 @@ export function failsAlone(failure: Retry, { passedMs, failedBeforeMs, calledMs 
 interface QuarantineFacts {
   /** How often it failed while others succeeded, this time included. */
   tries: number
-  /** Unix time, in milliseconds, of its first failure. */
+  /** Unix time, in milliseconds: of its first failure, or since when processes deliver without a gap. */
   sinceMs: number
   nowMs: number
 }

@@ -89,6 +89,7 @@ export class Lanes {
       acks: createAcks(parts),
       recordOf: recordsWith(parts.history, clock),
       outages: createOutages({ ...parts, jumps }),
+      deliveringSince: createDeliveringSince({ ...parts, jumps }),
       budget: createByteBudget(parts.budgetBytes ?? defaultBudget(), () => sinks.size),
       maxAgeMs: (sink) => parts.boundsOf?.(sink).maxAgeMs ?? policy.maxAgeMs,
     }
@@ -100,7 +101,7 @@ export class Lanes {
     this.#bounds = createSinkBounds({
       ...parts,
       bounds: () => this.#boundsInForce(),
-      deliveringSince: createDeliveringSince({ ...parts, jumps }),
+      deliveringSince: this.#services.deliveringSince,
       giveUpOf: (lane) => this.#owned.giveUpOf(lane),
       lastError: (sink) => sinks.get(sink)?.lastError,
       onDue: () => this.#checkBoundsSoon(),
@@ -236,13 +237,22 @@ export class Lanes {
         const { waiting, empty } = await this.#register.read(sinks)
         seen(waiting)
         this.#empty.found(empty)
-        void this.#bounds.look(waiting)
+        void this.#checkBounds(waiting)
         await this.#checkSinks(new Set([...waiting.keys()].map(sinkOf)))
       } catch (error) {
         log.debug({ error }, 'the register of lanes was not read; it is read again')
         this.#scanSoon()
       }
     }
+  }
+
+  /** Deliveries in quarantine age also while the bounds are not known. */
+  async #checkBounds(waiting: ReadonlyMap<string, number>): Promise<void> {
+    const { deliveringSince, sinks, log } = this.#services
+    await deliveringSince
+      .note(sinks.names())
+      .catch((error) => log.debug({ error }, 'the time of delivering was not noted; it is noted again'))
+    await this.#bounds.look(waiting)
   }
 
   /** Takes the sinks for which deliveries wait. */

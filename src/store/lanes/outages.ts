@@ -105,6 +105,8 @@ export function createOutages({
 export interface DeliveringSince {
   /** This process delivers to these sinks. */
   note(sinks: readonly string[]): Promise<void>
+  /** Returns since when, in Unix milliseconds; now while that is not known. */
+  sinceMs(sink: string): number
   /** What was observed before is older than `maxAgeMs`, in Unix milliseconds; `-Infinity` while nothing can be. */
   expiredBefore(sink: string, maxAgeMs: number): number
 }
@@ -126,6 +128,13 @@ export function createDeliveringSince({
 }): DeliveringSince {
   let jumpedMs = 0
   const known = new Map<string, { sinceMs: number; writtenMs: number }>()
+
+  /** Undefined while it is not known, as after a jump until the next note. */
+  function knownSinceMs(sink: string): number | undefined {
+    const hasJumped = Math.abs(jumps.totalMs() - jumpedMs) > DELIVERY_GAP_MS
+    return hasJumped ? undefined : known.get(sink)?.sinceMs
+  }
+
   return {
     async note(sinks) {
       const nowMs = clock.now()
@@ -149,11 +158,11 @@ export function createDeliveringSince({
       })
       await redis.hset(keys.deliveringSince, ...fields)
     },
+    sinceMs: (sink) => knownSinceMs(sink) ?? clock.now(),
     expiredBefore(sink, maxAgeMs) {
-      if (Math.abs(jumps.totalMs() - jumpedMs) > DELIVERY_GAP_MS) return Number.NEGATIVE_INFINITY
       const beforeMs = jumps.agoMs(maxAgeMs)
-      const since = known.get(sink)
-      return since && since.sinceMs < beforeMs ? beforeMs : Number.NEGATIVE_INFINITY
+      const sinceMs = knownSinceMs(sink)
+      return sinceMs !== undefined && sinceMs < beforeMs ? beforeMs : Number.NEGATIVE_INFINITY
     },
   }
 }

@@ -11,7 +11,7 @@ import type { ByteBudget } from './byte-budget.ts'
 import type { Policy } from './delivery-policy.ts'
 import type { LaneSlots } from './lane-slots.ts'
 import { LaneWorker } from './lane-worker.ts'
-import type { ClockJumps, Outages } from './outages.ts'
+import type { ClockJumps, DeliveringSince, Outages } from './outages.ts'
 import { Quarantine } from './quarantine.ts'
 import type { EmptyLanes } from './register.ts'
 import type { SinkRegistry } from './sink-registry.ts'
@@ -34,6 +34,7 @@ export interface LaneServices {
   acks: Acks
   budget: ByteBudget
   outages: Outages
+  deliveringSince: DeliveringSince
   jumps: ClockJumps
   troubles: Troubles
   log: Logger

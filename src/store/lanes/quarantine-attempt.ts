@@ -173,7 +173,7 @@ export class QuarantineAttempts {
     outcome: Retry,
     { note: before, startedMs }: { note: FailureNote; startedMs: number },
   ) {
-    const { policy, clock, random, jumps, maxAgeMs } = this.#services
+    const { policy, clock, random, jumps, deliveringSince, maxAgeMs } = this.#services
     state.retried(outcome)
     const jumpMs = jumps.totalMs() - chain.jumpedMs
     chain.jumpedMs += jumpMs
@@ -189,7 +189,8 @@ export class QuarantineAttempts {
     else if (outcome.afterMs !== undefined && !mayBeOwnFault(outcome) && state.passedMs < startedMs)
       state.breaker.pause(outcome.afterMs)
     const bounds = { ...policy, maxAgeMs: maxAgeMs(chain.sink) }
-    return { note, pauseMs, dead: giveUp(outcome, { ...note, nowMs: clock.now() }, bounds) }
+    const sinceMs = Math.max(note.sinceMs, deliveringSince.sinceMs(chain.sink))
+    return { note, pauseMs, dead: giveUp(outcome, { ...note, sinceMs, nowMs: clock.now() }, bounds) }
   }
 
   /** Acknowledges an entry without readable deliveries: what cannot be read becomes a dead letter. */
