@@ -14,12 +14,14 @@ test('an entry is known until all of its acknowledgements are durable: read agai
   const first = entries.delivered([itemAt(0)])
   const others = entries.delivered([itemAt(1), itemAt(2)])
   expect(entries.end(first)).toEqual([])
-  expect(entries.take(read([0])).items).toEqual([])
+  // What waits for its acknowledgement needs no other one.
+  expect(entries.take(read([0]))).toMatchObject({ items: [], isSettled: false })
   expect(entries.end(others)).toEqual(['1-0'])
   expect(entries.size).toBe(0)
 })
 
 test('what was acknowledged before the entry was read counts', () => {
+  expect(new LaneEntries().take(read([0, 1, 2])).isSettled).toBe(true)
   const entries = new LaneEntries()
   entries.take(read([1]))
   expect(entries.end(entries.delivered([itemAt(0), itemAt(2)]))).toEqual(['1-0'])

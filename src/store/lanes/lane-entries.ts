@@ -21,7 +21,7 @@ export type IsSelected = (item: Item, isLeaving: boolean) => boolean
 interface Taken {
   items: Item[]
   unreadable: UnreadableItem[]
-  /** All of it was acknowledged before. */
+  /** All of it was acknowledged before it was known. */
   isSettled: boolean
 }
 
@@ -41,13 +41,14 @@ export class LaneEntries {
 
   /** Takes over what was read or fed; what is known already is passed over. */
   take({ id, count, acked, items, unreadable }: LaneEntryRead): Taken {
-    const entry = this.#entries.get(id) ?? newEntry(count, acked)
+    const known = this.#entries.get(id)
+    const entry = known ?? newEntry(count, acked)
     this.#entries.set(id, entry)
     const broken = unreadable.filter(({ places }) => !places.some((place) => entry.settled.has(place)))
     for (const { places } of broken) for (const place of places) entry.settled.add(place)
     const fresh = items.filter(({ place }) => !entry.open.has(place) && !entry.settled.has(place))
     for (const { place } of fresh) entry.open.add(place)
-    const isSettled = entry.settled.size === count && unreadable.length === 0
+    const isSettled = !known && entry.settled.size === count && unreadable.length === 0
     return { items: fresh, unreadable: broken, isSettled }
   }
 

@@ -216,7 +216,10 @@ const NEWER_MS = 15_000
 export class LaneReading {
   readonly #services: Pick<LaneServices, 'redis' | 'keys' | 'troubles' | 'log' | 'budget'>
   readonly #lane: string
+  /** The last entry that this process knows. */
   #lastId = '0-0'
+  /** The last one that was read. Others may lie between those that were fed since: no counter shows that a dead letter was retried. */
+  #readId = '0-0'
   #isBehind: boolean
   #fromStart: boolean
   #isReading = false
@@ -293,7 +296,7 @@ export class LaneReading {
     return fed
   }
 
-  /** The last entry that this process knows. */
+  /** It knows this entry. */
   reached(id: string): void {
     if (isAfter(id, this.#lastId)) this.#lastId = id
   }
@@ -329,8 +332,11 @@ export class LaneReading {
   /** Returns the next entries; undefined when deliveries were let go of meanwhile. */
   async read(state: SinkState, count: number): Promise<LaneEntryRead[] | undefined> {
     const { redis, keys, troubles, log } = this.#services
-    if (this.#fromStart) this.#lastId = '0-0'
-    const start = this.#fromStart ? '-' : `(${this.#lastId}`
+    if (this.#fromStart) {
+      this.#lastId = '0-0'
+      this.#readId = '0-0'
+    }
+    const start = `(${this.#readId}`
     this.#isBehind = false
     this.#fromStart = false
     const generation = this.#generation
@@ -340,6 +346,7 @@ export class LaneReading {
       return undefined
     }
     troubles.over(`lane ${this.#lane}`)
+    this.#readId = entries.at(-1)?.id ?? this.#readId
     if (more) this.#isBehind = true
     if (awaitsNewer) {
       this.#againMs = performance.now() + NEWER_MS
