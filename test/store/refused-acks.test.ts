@@ -9,7 +9,7 @@ import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { refusalOfWrites } from '../../src/store/redis/requirements.ts'
 import type { RedisServer } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
 
 type Step = (server: RedisServer) => Promise<unknown>
 
@@ -80,6 +80,23 @@ for (const [reason, refuse, mend] of REFUSALS) {
     })
   })
 }
+
+test('what waits in a full Redis is delivered, and makes room', async () => {
+  await using it = await startLaneBed()
+  const troubles = createTroubles(silentLog)
+  for (let i = 0; i < 16; i++) await it.put(`hook/n${i}`, ...numbered(`object-${i}`, 25))
+  const used = Number(/used_memory:(\d+)/.exec(await it.redis.info('memory'))?.[1])
+  await it.server.command('CONFIG', 'SET', 'maxmemory', String(used - 100_000))
+  const sink = scriptedSink(() => DELIVERED)
+  it.work({ hook: sink }, { troubles })
+  const left = async () => (await it.redis.keys(it.keys.lane('hook/*'))).length
+  await waitFor(async () => (await left()) === 0, { what: 'empty lanes' })
+  expect(sink.took).toHaveLength(16 * 25)
+  await waitFor(() => troubles.first()?.includes('OOM'), { what: 'a full Redis to be shown' })
+  await it.server.command('CONFIG', 'SET', 'maxmemory', '0')
+  expect(await it.ledger()).toMatchObject({ balanced: true, verified: true })
+  await waitFor(() => troubles.first() === undefined, { what: () => `no trouble: ${troubles.first()}` })
+})
 
 test('a key of the acknowledgement that holds something else is named, and nothing is counted before it is gone', async () => {
   await using it = await startLaneBed()

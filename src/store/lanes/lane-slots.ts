@@ -39,7 +39,7 @@ export interface LaneSlotsParts {
   onKept(slot: string): void
   /** Redis was asked, whether anything changed or not. */
   onBeat(): void
-  /** Redis is full and refuses heartbeats: without them no call begins, and nothing makes room. */
+  /** Redis is full. Heartbeats and slots are written all the same: deliveries make room. */
   onOutOfMemory(): void
 }
 
@@ -167,7 +167,8 @@ export class LaneSlots {
         [own.id, JSON.stringify(own), LAYOUT],
       )
       if (!Array.isArray(reply)) throw new LayoutChangedError(reply)
-      const [flat, version] = reply as [string[], string]
+      const [flat, version, isFull] = reply as [string[], string, number]
+      if (isFull === 1) this.#parts.onOutOfMemory()
       const beats = readBeats(flat)
       const ended = await presence.endedAmong(beats)
       const live = this.#liveness.look(beats, performance.now(), ended)
@@ -181,7 +182,8 @@ export class LaneSlots {
         this.#version = isDone ? version : undefined
       }
       this.#lease = started
-      troubles.over(SLOTS)
+      if (isFull === 1) troubles.note(SLOTS, 'Redis is full (OOM): deliveries continue and free memory')
+      else troubles.over(SLOTS)
     } catch (error) {
       if (error instanceof LayoutChangedError) this.#lease = NO_LEASE
       if (isOutOfMemory(error)) this.#parts.onOutOfMemory()

@@ -113,12 +113,22 @@ export function readBeats(flat: readonly string[]): Heartbeat[] {
   return beats
 }
 
-/** Writes the own heartbeat; returns all heartbeats and the version of the slots, or the layout when it is another one. */
+/**
+ * Writes the own heartbeat; returns all heartbeats, the version of the slots, and 1 if Redis is full; or the layout when it is another
+ * one. A script that has written may go on while Redis is full: the HDEL changes nothing. Without heartbeats nothing would make room.
+ */
 export const BEAT = script(`
 local layout = redis.call('GET', KEYS[3])
 if layout and layout ~= ARGV[3] then return layout end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return { redis.call('HGETALL', KEYS[1]), redis.call('HGET', KEYS[2], 'version') or '0' }
+local isFull = 0
+local reply = redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[2])
+if type(reply) == 'table' and reply.err then
+  if not string.find(reply.err, 'OOM', 1, true) then return reply end
+  isFull = 1
+  redis.call('HDEL', KEYS[1], '')
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+end
+return { redis.call('HGETALL', KEYS[1]), redis.call('HGET', KEYS[2], 'version') or '0', isFull }
 `)
 
 /** Removes the heartbeats of dead workers, unless they wrote another heartbeat since. */

@@ -53,10 +53,14 @@ export function workerOf(token: string | null | undefined): string | undefined {
   return token?.includes(':') ? token.slice(0, token.indexOf(':')) : undefined
 }
 
-/** Takes each slot only from the owner that was read, unless that owner wrote a heartbeat since. */
+/**
+ * Takes each slot only from the owner that was read, unless that owner wrote a heartbeat since. The HDEL changes nothing: a script that
+ * has written may go on while Redis is full.
+ */
 export const TAKE = script(`
 local layout = redis.call('GET', KEYS[2])
 if layout and layout ~= ARGV[1] then return layout end
+redis.call('HDEL', KEYS[1], '')
 local first = 3 + 2 * tonumber(ARGV[2])
 local beaten = {}
 for i = 3, first - 1, 2 do
