@@ -125,6 +125,25 @@ test('new passwords are taken over where they stand, and no other address', () =
   const behind: RedisTarget = { sentinel: { name: 'main', nodes: ['a'], password: 'old' }, password: 'old' }
   renewCredentials(behind, { sentinel: { name: 'main', nodes: ['a'], password: 'new' }, password: 'newer' })
   expect(behind).toMatchObject({ sentinel: { password: 'new' }, password: 'newer' })
+  renewCredentials(behind, { sentinel: { name: 'other', nodes: ['a'], password: 'x' }, password: 'x' })
+  renewCredentials(behind, { url: 'rediss://b:6379', password: 'x', tls: true })
+  expect(behind).toMatchObject({ sentinel: { password: 'new' }, password: 'newer', tls: undefined })
+  const plain: RedisTarget = { url: 'redis://a:6379', password: 'ours' }
+  renewCredentials(plain, { url: 'rediss://b:6379', password: 'theirs', tls: true })
+  expect(plain).toEqual({ url: 'redis://a:6379', password: 'ours' })
+})
+
+test('a user that the configuration leaves out is not the user of the next connection', async () => {
+  await using server = await startRedis()
+  await server.command('ACL', 'SETUSER', 'kh', 'on', '>theirs', '~*', '&*', '+@all')
+  const target: RedisTarget = { url: server.url, username: 'kh', password: 'theirs' }
+  const redis = openRedis(target, 'work', silentLog)
+  await redis.ping()
+  renewCredentials(target, { url: server.url })
+  await server.command('ACL', 'DELUSER', 'kh')
+  const user = () => redis.call('ACL', 'WHOAMI')
+  expect(await user()).toBe('default')
+  redis.disconnect()
 })
 
 test('a connection that has very many refusals of a replica leaves it once, without a warning of leaks', async () => {

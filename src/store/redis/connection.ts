@@ -45,7 +45,8 @@ export function openRedis(target: RedisTarget | string, purpose: Purpose, log: L
   const to = typeof target === 'string' ? { url: target } : target
   const options = {
     retryStrategy(this: RedisOptions, attempt: number) {
-      Object.assign(this, credentialsOf(to)) // they may have been exchanged
+      // They may have been exchanged, or left out.
+      Object.assign(this, { username: undefined, password: undefined }, credentialsOf(to))
       return Math.min(50 * 2 ** Math.min(attempt, 6), MAX_RECONNECT_DELAY_MS)
     },
     // After a failover the old master may keep the connection, after a move of slots the old node.

@@ -43,13 +43,16 @@ export function targetOf(settings: RedisSettings, key: string): RedisTarget | un
   return rest.url === undefined && rest.sentinel === undefined ? undefined : rest
 }
 
-/** Takes over passwords and certificates that were exchanged: connections use them when they connect again. */
+/**
+ * Takes over passwords and certificates that were exchanged: connections use them when they connect again. Those of another address
+ * are not for this server: they wait for the restart.
+ */
 export function renewCredentials(target: RedisTarget, fresh: RedisSettings): void {
   const { url, username, password, tls, sentinel } = fresh
-  if (targetOf(fresh, '') === undefined) return
+  const next = targetOf(fresh, '')
+  if (next === undefined || addressOf(next) !== addressOf(target)) return
   Object.assign(target, { username, password, tls })
-  if (url !== undefined && target.url !== undefined && addressOf(url) === addressOf(target.url))
-    target.url = url
+  if (url !== undefined) target.url = url
   if (!sentinel || !target.sentinel) return
   const { username: user, password: word, tls: secure } = sentinel
   Object.assign(target.sentinel, { username: user, password: word, tls: secure })
