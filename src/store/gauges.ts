@@ -133,9 +133,18 @@ export function watchCheckpoints(parts: {
   watches(): readonly { key: string; title: string }[]
 }): { close(): void } {
   const { redis, keys, troubles, metrics } = parts
+  let noted = new Set<string>()
+
+  /** A watch that is not one of this process any more is not its trouble. */
+  function forget(watches: readonly { title: string }[]): void {
+    const titles = new Set(watches.map(({ title }) => title))
+    for (const title of noted) if (!titles.has(title)) troubles.over(`watch ${title}`)
+    noted = noted.intersection(titles)
+  }
 
   async function sample(): Promise<void> {
     const watches = parts.watches()
+    forget(watches)
     if (watches.length === 0) return
     const pipeline = redis.pipeline()
     for (const { key } of watches) pipeline.get(keys.checkpoint(key)).hlen(keys.index(key))
@@ -146,9 +155,10 @@ export function watchCheckpoints(parts: {
       const [error, text] = replies[2 * i] ?? []
       const [, size] = replies[2 * i + 1] ?? []
       const checkpoint = typeof text === 'string' ? readCheckpoint(text) : undefined
-      if (error ? isForeign(error) : text !== null && !checkpoint)
+      if (error ? isForeign(error) : text !== null && !checkpoint) {
+        noted.add(watch)
         troubles.note(`watch ${watch}`, unreadableCheckpoint(keys.checkpoint(key)))
-      else if (!error) troubles.over(`watch ${watch}`)
+      } else if (!error) troubles.over(`watch ${watch}`)
       if (!checkpoint) continue
       metrics.position.set({ watch }, checkpoint.atMs / 1_000)
       if (typeof size === 'number') metrics.knownObjects.set({ watch }, size)

@@ -47,3 +47,16 @@ test('a connection that comes back is counted, the first one is not', async () =
   }
   report.disconnect()
 })
+
+test('an unreadable position is a trouble for as long as this process has the watch', async () => {
+  await using it = await startStoreBed()
+  await it.reader.set(it.keys.checkpoint(SOURCE.key), 'x')
+  const troubles = createTroubles(silentLog)
+  let watches = [SOURCE]
+  const parts = { redis: it.reader, keys: it.keys, troubles, metrics: createMetrics() }
+  const gauges = watchCheckpoints({ ...parts, watches: () => watches })
+  await waitFor(() => troubles.first(), { what: 'the trouble' })
+  watches = []
+  await waitFor(() => troubles.first() === undefined, { timeoutMs: 30_000, what: 'its end' })
+  gauges.close()
+})

@@ -228,6 +228,8 @@ export class LaneReading {
   readonly #ended = new Set<string>()
   /** What commits wrote while the lane was read. */
   #fed: FedEntry[] = []
+  /** Redis refused the last read. */
+  #isRefused = false
   /** Reads besides that of the lane. */
   #besides = 0
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
@@ -346,6 +348,7 @@ export class LaneReading {
       return undefined
     }
     troubles.over(`lane ${this.#lane}`)
+    this.#isRefused = false
     this.#readId = entries.at(-1)?.id ?? this.#readId
     if (more) this.#isBehind = true
     if (awaitsNewer) {
@@ -365,8 +368,16 @@ export class LaneReading {
     const { troubles, log } = this.#services
     this.poke(true)
     this.#againMs = performance.now() + READ_AGAIN_MS
-    if (isRefusal(error)) troubles.note(`lane ${this.#lane}`, describeFault(error))
-    else log.debug({ error, lane: this.#lane }, 'the lane was not read; it is read again')
+    if (isRefusal(error)) {
+      this.#isRefused = true
+      troubles.note(`lane ${this.#lane}`, describeFault(error))
+    } else log.debug({ error, lane: this.#lane }, 'the lane was not read; it is read again')
+  }
+
+  /** Another process owns the lane: what could not be read is not the trouble of this one. */
+  leave(): void {
+    if (this.#isRefused) this.#services.troubles.over(`lane ${this.#lane}`)
+    this.#isRefused = false
   }
 
   end(): void {

@@ -349,6 +349,7 @@ export class LaneWorker {
     this.#dropped = true
     this.#disarm()
     this.#forget(this.#window.idle())
+    this.#reading.leave()
     this.#drained?.resolve()
   }
 
