@@ -61,7 +61,11 @@ export async function apply(parts: ApplyParts, config: Config): Promise<Differen
   health.ask(prepared.opened)
   await forgetSeries(metrics.registry, 'rule', changes.rules.removed)
   for (const [sink, prefix] of oldPrefixes) await forgetSeries(metrics.registry, 'sink', [sink], prefix)
-  if (!parts.delivers) await forgetSeries(metrics.registry, 'sink', changes.sinks.removed)
+  if (!parts.delivers) {
+    // No lane of this process waits for them, so that nothing lets go of them later.
+    for (const sink of changes.sinks.removed) snapshots.forget(sink)
+    await forgetSeries(metrics.registry, 'sink', changes.sinks.removed)
+  }
   return changes
 }
 

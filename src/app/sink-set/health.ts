@@ -24,12 +24,16 @@ export function watchSinkHealth(
 ): SinkHealth {
   const answers = new Map<string, { health: Health; atMs: number }>()
   const closing = new AbortController()
+  /** Of each sink, its last check: a reload may have replaced what an earlier one asked. */
+  const last = new Map<string, symbol>()
 
   async function ask(name: string): Promise<void> {
     const sink = sinks.get(name)
     if (!sink?.health || closing.signal.aborted) return
+    const own = Symbol(name)
+    last.set(name, own)
     const health = await askHealth(sink, closing.signal)
-    if (closing.signal.aborted || sinks.get(name) !== sink) return
+    if (closing.signal.aborted || sinks.get(name) !== sink || last.get(name) !== own) return
     const before = answers.get(name)?.health
     answers.set(name, { health, atMs: parts.clock.now() })
     logHealth(parts.log, name, health, before)
@@ -40,11 +44,13 @@ export function watchSinkHealth(
   }
   askAll(sinks.keys())
   const timer = setInterval(() => {
-    const since = parts.clock.now() - EVERY_MS
+    const nowMs = parts.clock.now()
+    // A time to come is of a clock that was set back since.
+    const isQuiet = (atMs: number) => atMs < nowMs - EVERY_MS || atMs > nowMs
     askAll(
       parts
         .statuses()
-        .filter(({ lastDeliveredMs = 0 }) => lastDeliveredMs < since)
+        .filter(({ lastDeliveredMs = 0 }) => isQuiet(lastDeliveredMs))
         .map(({ sink }) => sink),
     )
   }, EVERY_MS)
@@ -55,7 +61,10 @@ export function watchSinkHealth(
         withWarnings(merged(status, answers.get(status.sink)), sinks.get(status.sink)),
       ),
     ask: askAll,
-    forget: (name) => void answers.delete(name),
+    forget(name) {
+      answers.delete(name)
+      last.delete(name)
+    },
     close() {
       clearInterval(timer)
       closing.abort()

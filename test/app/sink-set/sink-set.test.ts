@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { askHealth, watchSinkHealth } from '../../../src/app/sink-set/health.ts'
 import { createSinkSet } from '../../../src/app/sink-set/set.ts'
 import type { SinkConfig } from '../../../src/config/schema.ts'
@@ -156,6 +156,33 @@ test('what a sink says of itself is in its status until a delivery says more', a
   await waitFor(() => health.merge([status])[0]?.healthy === false, { what: 'the answer' })
   expect(health.merge([status])).toMatchObject([{ lastError: 'auth: the token is not valid' }])
   expect(health.merge([{ ...status, lastDeliveredMs: 2_000 }])).toMatchObject([{ healthy: true }])
+  health.close()
+})
+
+test('a check of what a reload has replaced says nothing of what replaced it', async () => {
+  const old = Promise.withResolvers<Health>()
+  const answers = [old.promise, Promise.resolve<Health>({ ok: true })]
+  const sinks = new Map([['out', sinkWithHealth(() => answers.shift() as Promise<Health>)]])
+  const health = watchSinkHealth(sinks, { log: silentLog, clock: { now: () => 1_000 }, statuses: () => [] })
+  health.ask(['out'])
+  await new Promise(setImmediate)
+  old.resolve({ ok: false, reason: 'timeout', detail: 'no answer' })
+  await new Promise(setImmediate)
+  const status = { sink: 'out', healthy: true, quarantined: 0, failingTargets: 0 }
+  expect(health.merge([status])).toMatchObject([{ healthy: true }])
+  health.close()
+})
+
+test('a sink is checked again although its last delivery is in the future, because the clock was set back', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let asked = 0
+  const sinks = new Map([['out', sinkWithHealth(async () => ({ ok: ++asked > 0 }) as Health)]])
+  const status = { sink: 'out', healthy: true, quarantined: 0, failingTargets: 0, lastDeliveredMs: 3_600_000 }
+  const parts = { log: silentLog, clock: { now: () => 1_000 }, statuses: () => [status] }
+  const health = watchSinkHealth(sinks, parts)
+  vi.advanceTimersByTime(60_000)
+  expect(asked).toBe(2)
   health.close()
 })
 
