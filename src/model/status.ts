@@ -34,6 +34,12 @@ export interface WatchStatus {
   current?: boolean
 }
 
+/** Returns whether a watch cannot go on as it is, or cannot begin because its kind cannot be resolved. */
+export function isFailing(watch: { phase: WatchStatus['phase']; lastError?: string | undefined }): boolean {
+  const { phase, lastError } = watch
+  return phase === 'failing' || (phase === 'resolving' && lastError !== undefined)
+}
+
 /** A watch that is behind for longer than this is not ready. The list that a stalled watch asks for has come by then. */
 export const TOO_FAR_BEHIND_MS = 180_000
 

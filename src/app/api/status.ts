@@ -1,4 +1,4 @@
-import { describeRestart, TOO_FAR_BEHIND_MS } from '../../model/status.ts'
+import { describeRestart, isFailing, TOO_FAR_BEHIND_MS } from '../../model/status.ts'
 import { titleIn } from '../../store/commit/stored-json.ts'
 import type { StatusReport, WatchCounts } from '../../store/ledger.ts'
 import { sinkView, watchViews } from '../../store/status-views.ts'
@@ -106,7 +106,7 @@ export function overviewOf(parts: OverviewParts): Overview {
     troubles: troublesOf(report, watches, sinks),
     watches: {
       total: watches.length,
-      failing: watches.filter(({ phase }) => phase === 'failing').length,
+      failing: watches.filter(isFailing).length,
       behind: watches.filter(isBehind).length,
     },
     sinks: { total: sinks.length, failing: sinks.filter(({ health }) => health === 'failing').length },
@@ -151,7 +151,7 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
     ...(digests.size > 1 ? ['the processes do not all use the same configuration'] : []),
     ...watches.flatMap((it) => {
       const why = it.lastError === undefined ? '' : `: ${it.lastError}`
-      if (it.phase === 'failing') return [`watch ${it.title} fails${why}`]
+      if (isFailing(it)) return [`watch ${it.title} fails${why}`]
       return isBehind(it) ? [`watch ${it.title} is behind for ${lasting(it.behindMs ?? 0)}${why}`] : []
     }),
     ...sinks.flatMap(({ name, health, lastError, oldestMs, pending, quarantined, failingTargets }) => {

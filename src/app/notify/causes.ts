@@ -1,6 +1,7 @@
 import type { OwnFailure } from '../../config/schema/notify.ts'
 import {
   type ConfigStatus,
+  isFailing,
   type SinkStatus,
   TOO_FAR_BEHIND_MS,
   type WatchStatus,
@@ -59,8 +60,9 @@ export function causesOf(state: OwnState, to: string): Cause[] {
 }
 
 /** Returns whether a watch fails, or is too far behind. */
-export function fails({ phase, behind }: WatchStatus): boolean {
-  return phase === 'failing' || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
+export function fails(watch: WatchStatus): boolean {
+  const { behind } = watch
+  return isFailing(watch) || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
 }
 
 /** More failing watches than this are one report: they probably have one cause, such as an API server that is down. */

@@ -41,6 +41,16 @@ test.each<[string, Partial<OwnState>, string[]]>([
     ['watch-failing/pods in shop'],
   ],
   [
+    'the kind of a watch cannot be resolved, as while the API server is away',
+    { watches: [{ ...WATCH, phase: 'resolving', ready: false, lastError: 'ECONNREFUSED' }] },
+    ['watch-failing/pods in shop'],
+  ],
+  [
+    'a watch whose kind is asked for the first time is well',
+    { watches: [{ ...WATCH, phase: 'resolving', ready: false }] },
+    [],
+  ],
+  [
     'many watches that fail together are one report',
     { watches: ['a', 'b', 'c', 'd'].map((title) => ({ ...WATCH, title, phase: 'failing' })) },
     ['watch-failing'],

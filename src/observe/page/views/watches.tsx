@@ -1,3 +1,4 @@
+import { isFailing } from '../../../model/status.ts'
 import { count, duration } from '../../../text/quantities.ts'
 import type { Watch, Watches } from '../data/contract.ts'
 import { useResource } from '../data/resource.ts'
@@ -51,8 +52,10 @@ export function WatchesView() {
   )
 }
 
-function statusOf({ phase, behindMs }: Watch): [Status, string] {
+function statusOf(watch: Watch): [Status, string] {
+  const { phase, behindMs } = watch
   const [status, text] = PHASES[phase]
+  if (status === 'wait' && isFailing(watch)) return ['bad', 'cannot ask which kinds there are']
   return status === 'good' && behindMs ? ['warn', 'behind'] : [status, text]
 }
 

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { overviewOf, watchesOf } from '../../../src/app/api/status.ts'
+import type { WatchStatus } from '../../../src/model/status.ts'
+import type { StatusReport } from '../../../src/store/ledger.ts'
+
+const WATCH: WatchStatus = {
+  key: 'w',
+  title: 'pods',
+  phase: 'watching',
+  resourceVersion: '1',
+  lastContactMs: 0,
+  aliveUntilMs: 0,
+  ready: true,
+}
+
+/** The overview of one process with such a watch. */
+function overviewWith(watch: Partial<WatchStatus>) {
+  const report = {
+    ...{ atMs: 1_000, deadLetters: 0, ledger: { watches: {}, sinks: {}, balanced: true } },
+    instances: [
+      {
+        ...{ id: 'one', host: 'host', pid: 1, role: 'all', version: '1', startedMs: 0, atMs: 1_000 },
+        ...{ watches: [{ ...WATCH, ...watch }], sinks: [] },
+      },
+    ],
+  } as unknown as StatusReport
+  const watches = watchesOf(report, new Map())
+  return overviewOf({
+    ...{ report, watches, sinks: [], cluster: 'test', version: '1', access: 'read', silences: 0 },
+  })
+}
+
+test.each<[string, Partial<WatchStatus>, number]>([
+  ['a watch that follows the cluster', {}, 0],
+  ['a watch whose kind is asked for the first time', { phase: 'resolving', ready: false }, 0],
+  [
+    'a watch whose kind cannot be resolved',
+    { phase: 'resolving', ready: false, lastError: 'ECONNREFUSED' },
+    1,
+  ],
+  ['a watch that cannot go on', { phase: 'failing', ready: false, lastError: '403 Forbidden' }, 1],
+])('the overview names %s where it fails', (_what, watch, failing) => {
+  const { troubles, watches } = overviewWith(watch)
+  expect(watches).toMatchObject({ total: 1, failing })
+  expect(troubles.filter((it) => it.startsWith('watch pods'))).toHaveLength(failing)
+})
