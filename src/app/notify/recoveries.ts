@@ -11,7 +11,8 @@ export function parseName(name: string): CauseName | undefined {
 
 /**
  * Returns whether a reported failure lasts or is over; undefined where this process does not know, as of a watch that another one has.
- * Dead letters have happened, and are never over.
+ * A watch that no entry has any more, or that has another title since its kind is resolved, does not fail any more. Dead letters have
+ * happened, and are never over.
  */
 export function progressOf({ on, subject }: CauseName, state: OwnState): 'lasts' | 'over' | undefined {
   const { watches, sinks, config, isLedgerBalanced } = state
@@ -20,6 +21,7 @@ export function progressOf({ on, subject }: CauseName, state: OwnState): 'lasts'
     case 'watch-failing': {
       const some = watches.filter(({ title }) => subject === '' || title === subject)
       if (some.some(fails)) return 'lasts'
+      if (some.length === 0) return isResolved(watches) ? 'over' : undefined
       return some.some(({ phase, ready }) => phase === 'watching' && ready) ? 'over' : undefined
     }
     case 'sink-failing': {
@@ -35,11 +37,19 @@ export function progressOf({ on, subject }: CauseName, state: OwnState): 'lasts'
   }
 }
 
+/** Until all kinds are resolved, a watch may be missing only because it has no title yet. */
+function isResolved(watches: OwnState['watches']): boolean {
+  return watches.length > 0 && watches.every(({ phase }) => phase !== 'resolving')
+}
+
 /** Returns the report that a failure is over, which lasted from `sinceMs` to `atMs`. */
 export function recoveryOf({ on, subject }: CauseName, sinceMs: number, atMs: number): OwnReport {
   const after = `after ${durationOf((atMs - sinceMs) / 1_000)}`
   const messages: Readonly<Record<CauseName['on'], string>> = {
-    'watch-failing': `${subject === '' ? 'The watches work' : `The watch of ${subject} works`} again ${after}`,
+    'watch-failing':
+      subject === ''
+        ? `The watches work again ${after}`
+        : `The failure of the watch of ${subject} is over ${after}`,
     'sink-failing': `The sink ${subject} works again ${after}`,
     'config-rejected': `The configuration of the file is in use again ${after}`,
     ledger: `The ledger balances again ${after}`,
