@@ -91,6 +91,10 @@ test('incidents are listed, and acknowledged by id or by rule and object', async
     sinceMs: 5,
     lastMs: 6,
     last,
+    about: [
+      { kind: 'Pod', namespace: 'shop', name: 'web' },
+      { kind: 'Pod', namespace: 'shop', name: 'web-0' },
+    ],
     sent: 2,
   }
   const dueMs = Date.now() + 60_000
@@ -110,4 +114,26 @@ test('incidents are listed, and acknowledged by id or by rule and object', async
   expect(await it.json('incidents', 'list')).toMatchObject({
     acknowledged: { by: 'cli:alice', reason: 'on it' },
   })
+  const former = ['--rule', 'all', 'pod/shop/web-0', '--by', 'carol']
+  expect(await it.run('incidents', 'acknowledge', ...former)).toMatchObject({ code: 0 })
+  expect(await it.run('incidents', 'acknowledge', '--rule', '*', 'po/shop/web')).toMatchObject({ code: 2 })
+  expect(await it.json('incidents', 'list')).toMatchObject({ acknowledged: { by: 'cli:carol' } })
+})
+
+test('an incident is acknowledged by its id although the list is too long to have it', async () => {
+  await using it = await open()
+  const own = async (source: string, keys: readonly string[]) => {
+    const state = { v: 1, limit: 'for-resolve', rule: 'all', waiting: 0, sinceMs: 5, atMs: 5 }
+    const value = encodeState({ text: JSON.stringify(state), expiresAfterMs: 60_000 }, Date.now())
+    await it.redis.hset(it.keys.sources, source, '{}')
+    await it.redis.hset(it.keys.ownLimits(source), ...keys.flatMap((key) => [key, value]))
+  }
+  await own(
+    's1',
+    Array.from({ length: 12_000 }, (_, i) => `many-${i}:all`),
+  )
+  await own('s2', ['last:all'])
+  expect(await it.run('incidents', 'acknowledge', 'none:all')).toMatchObject({ code: 2 })
+  expect(await it.run('incidents', 'acknowledge', 'last:all', '--by', 'bob')).toMatchObject({ code: 0 })
+  expect(await it.redis.hkeys(it.keys.acknowledged)).toEqual(['last:all'])
 })

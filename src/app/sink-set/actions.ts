@@ -4,7 +4,7 @@ import type { SilenceMatch } from '../../model/control.ts'
 import { MAX_ACTOR } from '../../model/control.ts'
 import { compileSilence } from '../../rules/silences/silence-match.ts'
 import type { AcknowledgeAnswer, ActionTarget, SilenceAnswer, SinkActions } from '../../sink/index.ts'
-import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
+import { acknowledgeIncident, findIncidents } from '../../store/control/incidents.ts'
 import { addSilence, listSilences, SilenceRefusedError } from '../../store/control/silences.ts'
 import type { Keys } from '../../store/keys.ts'
 import { objectTitle } from '../../text/object-title.ts'
@@ -69,8 +69,8 @@ async function acknowledge(
 ): Promise<AcknowledgeAnswer> {
   const by = actor.slice(0, MAX_ACTOR)
   const object = objectTitle(target)
-  const { items } = await listIncidents(redis, keys)
-  const open = items.filter((it) => it.rule === target.rule && it.object === object)
+  const isAbout = (it: Parameters<typeof objectTitle>[0]) => objectTitle(it) === object
+  const open = await findIncidents(redis, keys, { rule: target.rule, isAbout })
   const atMs = clock.now()
   let isDone = false
   for (const incident of open.filter((it) => !it.acknowledged))

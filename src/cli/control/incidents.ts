@@ -1,12 +1,13 @@
 import type { Incident } from '../../model/control.ts'
-import { acknowledgeIncident, listIncidents } from '../../store/control/incidents.ts'
+import { acknowledgeIncident, findIncidents, listIncidents } from '../../store/control/incidents.ts'
+import { ruleOfOwn, ruleOfShared } from '../../store/limits/limit-states.ts'
 import { printable } from '../../text/printable.ts'
 import { relative } from '../../text/quantities.ts'
 import { invocation } from '../environment.ts'
 import { type OutputOptions, recordText } from '../output/format.ts'
 import { note } from '../output/notes.ts'
 import { table } from '../output/table.ts'
-import { openQueue, type QueueOptions } from '../queue/open-queue.ts'
+import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { pastTarget } from '../queue/past-target.ts'
 import { UsageError } from '../usage-error.ts'
 import { cliActor } from './current-user.ts'
@@ -54,14 +55,17 @@ export async function acknowledge(incident: string, options: AcknowledgeOptions)
   const by = cliActor(options.by)
   if (reason !== undefined && reason.length > MAX_REASON)
     throw new UsageError(`--reason takes up to ${MAX_REASON} characters`)
-  const isWanted = rule === undefined ? byId(incident) : byObject(rule, incident)
+  const target = rule === undefined ? undefined : pastTarget(incident)
   await using queue = await openQueue(options)
-  const { items } = await listIncidents(queue.redis, queue.keys)
-  const chosen = items.filter(isWanted)
+  const { redis, keys } = queue
+  const chosen =
+    rule === undefined || !target
+      ? await withId(queue, incident)
+      : await findIncidents(redis, keys, { rule, isAbout: target.isObject })
   const now = { by, atMs: Date.now(), ...(reason !== undefined && { reason }) }
   let isDone = false
   for (const it of chosen) {
-    if (!(await acknowledgeIncident(queue.redis, queue.keys, it, now))) continue
+    if (!(await acknowledgeIncident(redis, keys, it, now))) continue
     isDone = true
     process.stdout.write(
       printable(
@@ -76,14 +80,13 @@ export async function acknowledge(incident: string, options: AcknowledgeOptions)
   )
 }
 
-const byId = (id: string) => (it: Incident) => it.key === id
-
-function byObject(rule: string, text: string): (it: Incident) => boolean {
-  const target = pastTarget(text)
-  return (it) => {
-    const [kind = '', path = ''] = it.object?.split(' ') ?? []
-    const slash = path.indexOf('/')
-    const namespace = slash === -1 ? undefined : path.slice(0, slash)
-    return it.rule === rule && target.isObject({ kind, namespace, name: path.slice(slash + 1) })
-  }
+/** Returns the incident with an id; without the name of its object if the list is not complete. */
+async function withId(
+  { redis, keys }: OpenQueue,
+  key: string,
+): Promise<Pick<Incident, 'rule' | 'key' | 'object'>[]> {
+  const { items, isComplete } = await listIncidents(redis, keys)
+  const listed = items.filter((it) => it.key === key)
+  if (listed.length > 0 || isComplete) return listed
+  return [ruleOfShared(key), ruleOfOwn(key)].map((rule) => ({ rule, key }))
 }

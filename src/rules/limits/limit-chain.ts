@@ -4,7 +4,14 @@ import { type Emission, fromStored, sumOfSuppressed, titleOf, toStored } from '.
 import { addToGroup } from './group.ts'
 import { DAY_MS, KEEP_MS, LATE_MS, type LimitTransaction } from './limit-transaction.ts'
 import type { RulePlan } from './rule-plan.ts'
-import type { GroupStateKey, ResolveAfterState, StateKeys, ThrottleState } from './states.ts'
+import {
+  type GroupStateKey,
+  type IncidentObject,
+  objectOf,
+  type ResolveAfterState,
+  type StateKeys,
+  type ThrottleState,
+} from './states.ts'
 
 /** The result for an event: suppressed by a limit, emitted, or waiting in a group until `fromMs`. */
 type LimitResult = { suppressedBy: LimitName } | { isEmitted: boolean; fromMs: number; group?: GroupStateKey }
@@ -216,11 +223,27 @@ function openResolveAfter(
     sinceMs: state?.sinceMs ?? atMs,
     lastMs: Math.max(atMs, state?.lastMs ?? atMs),
     last: { ...last, sinks },
+    about: withObjectOf(state?.about, emission),
     sent: (state?.sent ?? 0) + 1,
     ...(order !== undefined && { order }),
     ...(throttleKey !== undefined && { throttleKey }),
     ...(state?.ack && { ack: state.ack }),
   })
+}
+
+/** Bound the state of an incident of many objects, and of an Event whose author wrote more than Kubernetes' names have. */
+const MOST_OBJECTS = 50
+const MAX_NAMES = 63 + 63 + 253
+
+/** Who acknowledges an incident names an object that a notification showed, which need not be that of the last event. */
+function withObjectOf(
+  about: ResolveAfterState['about'] = [],
+  { content }: Emission,
+): readonly IncidentObject[] {
+  const { kind, namespace, name } = objectOf(content.event)
+  if (!kind || !name || `${kind}${namespace ?? ''}${name}`.length > MAX_NAMES) return about
+  const others = about.filter((it) => it.kind !== kind || it.namespace !== namespace || it.name !== name)
+  return [{ kind, namespace, name }, ...others].slice(0, MOST_OBJECTS)
 }
 
 /** Evaluates the state when its timer is due; a reload can have moved the due time. */

@@ -1,6 +1,6 @@
 import type { Acknowledgement } from '../../model/control.ts'
 import type { DigestItem, Resolved } from '../../model/delivery.ts'
-import type { EventHeader } from '../../model/event.ts'
+import type { ClusterEvent, EventHeader } from '../../model/event.ts'
 
 /**
  * The fields of every stored state. They never change, so that the waiting events of another version's state can be counted. `limit`
@@ -76,6 +76,13 @@ export interface ForResolveState extends StateHead {
   over?: { emission: StoredEmission; atMs: number; why: Exclude<Resolved['why'], 'quiet'> }
 }
 
+/** The object of an event; of an Event the one that it regards. */
+export interface IncidentObject {
+  kind: string
+  namespace?: string | undefined
+  name: string
+}
+
 /** `resolve: {after}`: an open incident. */
 export interface ResolveAfterState extends StateHead {
   limit: 'resolve-after'
@@ -83,6 +90,8 @@ export interface ResolveAfterState extends StateHead {
   lastMs: number
   /** The last event, for all sinks that got a notification. */
   last: StoredEmission
+  /** The objects that its notifications are about, the newest first, of the last 50; absent in states of older versions. */
+  about?: readonly IncidentObject[]
   /** The `order` of the group with the same group key. */
   order?: string
   /** The state of `throttle` with the same group key: it ends with the incident. */
@@ -154,14 +163,27 @@ export type StateOf<Kind extends LimitKind> = Extract<State, { limit: Kind }>
 /** The required fields of each kind of state. */
 const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolean>> = {
   'for-resolve': ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
-  'resolve-after': ({ sinceMs, lastMs, last, sent }) =>
-    isTime(sinceMs) && isTime(lastMs) && isEmission(last) && isTime(sent),
+  'resolve-after': ({ sinceMs, lastMs, last, about = [], sent }) =>
+    isTime(sinceMs) && isTime(lastMs) && isEmission(last) && Array.isArray(about) && isTime(sent),
   count: ({ seen }) => isTime(seen),
   debounce: ({ firstMs, lastMs, newest, places }) =>
     isTime(firstMs) && isTime(lastMs) && isEmission(newest) && typeof places === 'object' && places !== null,
   after: ({ timesMs }) => isTimes(timesMs),
   throttle: ({ sentMs }) => isTimes(sentMs),
   group: ({ by, dueMs }) => Array.isArray(by) && isTime(dueMs),
+}
+
+/** Returns the object of an event; of an Event the one that it regards, whose kind or name can be missing. */
+export function objectOf({
+  kind,
+  namespace,
+  name,
+  event,
+}: Pick<ClusterEvent | EventHeader, 'kind' | 'namespace' | 'name' | 'event'>): {
+  [Part in keyof IncidentObject]: string | undefined
+} {
+  const about = event?.regarding ?? { kind, namespace, name }
+  return { kind: about.kind, namespace: about.namespace, name: about.name }
 }
 
 /** Parses a stored state; of a damaged state, or one of another version, returns the number of waiting events. */

@@ -1,7 +1,13 @@
 import type { Redis } from 'ioredis'
 import type { Acknowledgement, Incident } from '../../model/control.ts'
 import { readAcknowledgement, type StoredAcknowledgement } from '../../rules/limits/acknowledged.ts'
-import { type ForResolveState, type ResolveAfterState, readState } from '../../rules/limits/states.ts'
+import {
+  type ForResolveState,
+  type IncidentObject,
+  objectOf,
+  type ResolveAfterState,
+  readState,
+} from '../../rules/limits/states.ts'
 import { objectTitle } from '../../text/object-title.ts'
 import { decodeIndexEntry } from '../commit/index-entries.ts'
 import { readSource } from '../commit/stored-json.ts'
@@ -19,6 +25,8 @@ interface Incidents {
 /** About how many states are read, of each kind. */
 const MOST_READ = 10_000
 const PAGE = 100
+/** Most states that are looked at for it are of other rules, and are not returned. */
+const WANTED_PAGE = 1_000
 
 /** Replaces a shared state that has not changed, and counts that, so that a commit that has read it is evaluated again. */
 const REPLACE = `
@@ -42,6 +50,22 @@ export async function listIncidents(redis: Redis, keys: Keys): Promise<Incidents
   }
 }
 
+/** The incidents that are looked for. */
+interface Wanted {
+  rule: string
+  isAbout(object: IncidentObject): boolean
+}
+
+/**
+ * Returns the open incidents of a rule that are about such an object: a notification or the last event is. All states of the rule are read,
+ * however many there are.
+ */
+export async function findIncidents(redis: Redis, keys: Keys, wanted: Wanted): Promise<Incident[]> {
+  const shared = await readShared(redis, keys, wanted)
+  const own = await readOwn(redis, keys, wanted)
+  return [...shared.items, ...own.items]
+}
+
 /**
  * Acknowledges an open incident: until it ends, its rule sends nothing more of it but the resolve notification. Returns the incident, of
  * one object without its name; undefined if there is no such incident (any more). A second acknowledgement replaces the first.
@@ -57,18 +81,25 @@ export async function acknowledgeIncident(
   return acknowledgeOwn(redis, keys, key, by)
 }
 
+/** A name that was typed can be a pattern of Redis, so that others match it, too. */
+function isWanted(wanted: Wanted | undefined, rule: string, objects: readonly IncidentObject[]): boolean {
+  return !wanted || (wanted.rule === rule && objects.some(wanted.isAbout))
+}
+
 /** Incidents of `resolve: {after}` each have a timer. */
-async function readShared(redis: Redis, keys: Keys): Promise<Incidents> {
+async function readShared(redis: Redis, keys: Keys, wanted?: Wanted): Promise<Incidents> {
+  const [pattern, step] = wanted ? [`${wanted.rule}:*`, WANTED_PAGE] : ['*', PAGE]
   const found = new Map<string, Incident>()
   let read = 0
   for (let cursor: string | undefined; cursor !== '0'; ) {
-    if (read >= MOST_READ) return { items: [...found.values()], isComplete: false }
-    const [next, flat]: [string, string[]] = await redis.zscan(keys.limitTimers, cursor ?? '0', 'COUNT', PAGE)
+    if (!wanted && read >= MOST_READ) return { items: [...found.values()], isComplete: false }
+    const [next, flat] = await redis.zscan(keys.limitTimers, cursor ?? '0', 'MATCH', pattern, 'COUNT', step)
     const page = scored(flat).map(({ key }) => key)
     const values = page.length > 0 ? await redis.mgetBuffer(...page.map(keys.limit)) : []
     for (const [i, key] of page.entries()) {
       const state = stateIn(values[i])
-      if (state?.limit === 'resolve-after') found.set(key, ofResolveAfter(key, state))
+      if (state?.limit !== 'resolve-after') continue
+      if (isWanted(wanted, state.rule, objectsOf(state))) found.set(key, ofResolveAfter(key, state))
     }
     read += page.length
     cursor = next
@@ -77,16 +108,19 @@ async function readShared(redis: Redis, keys: Keys): Promise<Incidents> {
 }
 
 function ofResolveAfter(key: string, { rule, sinceMs, sent, last, ack }: ResolveAfterState): Incident {
-  const { kind, namespace, name, event } = last.header
-  const about = event?.regarding ?? { kind, namespace, name }
   return {
     rule,
     key,
-    object: objectText(about),
+    object: objectText(objectOf(last.header)),
     sinceMs,
     notifications: sent,
     ...(ack && { acknowledged: ack }),
   }
+}
+
+function objectsOf({ last, about = [] }: ResolveAfterState): IncidentObject[] {
+  const { kind = '', namespace, name = '' } = objectOf(last.header)
+  return [{ kind, namespace, name }, ...about]
 }
 
 function ofForResolve(key: string, { rule, sinceMs, open }: ForResolveState): Incident {
@@ -137,7 +171,7 @@ export async function readOwnStates(redis: Redis, keys: Keys, names: readonly st
 }
 
 /** Only reads: Redis can refuse writes. */
-async function readOwn(redis: Redis, keys: Keys): Promise<Incidents> {
+async function readOwn(redis: Redis, keys: Keys, wanted?: Wanted): Promise<Incidents> {
   const acknowledged = await readHash(redis, keys.acknowledged)
   /** A state that is moved from source to source meanwhile is found twice. */
   const found = new Map<string, Incident>()
@@ -146,9 +180,10 @@ async function readOwn(redis: Redis, keys: Keys): Promise<Incidents> {
     const kind = readSource(source, text)?.resource.kind
     const own = new Map<string, Incident>()
     let cursor: string | undefined
-    while (cursor !== '0' && read < MOST_READ) {
-      const { next, count, open } = await openIn(redis, keys, source, cursor ?? '0')
+    while (cursor !== '0' && (wanted || read < MOST_READ)) {
+      const { next, count, open } = await openIn(redis, keys, source, cursor ?? '0', wanted?.rule)
       for (const { key, state, name } of open) {
+        if (!isWanted(wanted, state.rule, name ? [{ kind: kind ?? '', ...name }] : [])) continue
         const ack = acknowledgementIn(acknowledged.get(key), state)
         own.set(key, {
           ...ofForResolve(key, state),
@@ -165,11 +200,10 @@ async function readOwn(redis: Redis, keys: Keys): Promise<Incidents> {
   return { items: [...found.values()], isComplete: true }
 }
 
-async function openIn(redis: Redis, keys: Keys, source: string, cursor: string) {
-  const [next, flat] = (await redis.hscanBuffer(keys.ownLimits(source), cursor, 'COUNT', PAGE)) as [
-    Buffer,
-    Buffer[],
-  ]
+async function openIn(redis: Redis, keys: Keys, source: string, cursor: string, rule: string | undefined) {
+  const [pattern, step] = rule === undefined ? ['*', PAGE] : [`*:${rule}`, WANTED_PAGE]
+  const reply = await redis.hscanBuffer(keys.ownLimits(source), cursor, 'MATCH', pattern, 'COUNT', step)
+  const [next, flat] = reply as [Buffer, Buffer[]]
   const open: { key: string; state: ForResolveState }[] = []
   for (let i = 0; i < flat.length; i += 2) {
     const state = stateIn(flat[i + 1])
