@@ -281,6 +281,8 @@ export function createStreams({ redis, ready, keys }: StreamParts) {
       if (last && !from) throw new ApiError(400, 'Last-Event-ID is not the id of an event of this stream')
       if (request.method === 'HEAD')
         return sendData(request, response, { status: 200, type: 'text/event-stream', body: Buffer.alloc(0) })
+      // The client left while the API was loaded: nothing emits `close` any more.
+      if (response.destroyed) return
       const own = callers.get(caller.name) ?? { open: 0, turns: createSemaphore(1) }
       if (open >= MOST_CLIENTS || own.open >= MOST_CLIENTS_OF_ONE)
         return sendProblem(request, response, 503, 'too many streams are open', { 'retry-after': '10' })

@@ -168,6 +168,9 @@ class Unread extends EventEmitter {
     this.text += chunk
     if (this.isCounting) this.writableLength += chunk.length
   }
+  end(chunk: Buffer | string) {
+    this.write(chunk)
+  }
   destroy() {
     this.destroyed = true
     this.emit('close')
@@ -179,9 +182,17 @@ function openStreams(of = redis) {
   const streams = createStreams({ redis: () => of, ready: async () => {}, keys: bed.keys })
   onTestFinished(() => streams.close())
   return {
-    join({ filter = '', last = '', unread = 0, caller = 'a', isStillAllowed = (): boolean => true } = {}) {
+    join({
+      filter = '',
+      last = '',
+      unread = 0,
+      caller = 'a',
+      hasLeft = false,
+      isStillAllowed = (): boolean => true,
+    } = {}) {
       const response = new Unread()
       response.writableLength = unread
+      if (hasLeft) response.destroy()
       const call = { request: { headers: { 'last-event-id': last }, method: 'GET' }, response }
       const query = new URLSearchParams(filter)
       const of = { caller: { name: caller, role: 'read' }, isStillAllowed }
@@ -481,6 +492,15 @@ test('there is a bound for the streams of one caller, and for all', async () => 
   expect(await statusOf(other)).toBe('200')
   expect((await bed.ask('/livez')).status).toBe(200)
   sockets.push(one, other)
+})
+
+test('a client that left before its stream is served takes no place of others', async () => {
+  const streams = openStreams()
+  const early = Array.from({ length: MOST_CLIENTS_OF_ONE }, () => streams.join({ hasLeft: true }).served)
+  await Promise.all(early)
+  const { response, served } = streams.join()
+  await served
+  expect(response.text).toContain('retry: ')
 })
 
 test('an object of a megabyte is shown cut, and everything goes on', async () => {
