@@ -4,7 +4,7 @@ import { silentLog } from '../../src/observe/log.ts'
 import { readLedger } from '../../src/store/ledger.ts'
 import { startLimitStateGc } from '../../src/store/limits/limit-state-gc.ts'
 import { encodeState } from '../../src/store/limits/limit-states.ts'
-import { isAllRead, startLimitTimers } from '../../src/store/limits/limit-timers.ts'
+import { fireTimers, isAllRead, startLimitTimers } from '../../src/store/limits/limit-timers.ts'
 import { type InstanceReport, publishReport } from '../../src/store/process-reports.ts'
 import { waitFor } from '../wait-for.ts'
 import { limitedRouting, smallLimits } from './limits-bed.ts'
@@ -95,6 +95,23 @@ test('what waits for `debounce` is due as soon as its rule loses it', async () =
   it.state.lost = new Set(['lost'])
   await waitFor(async () => (await score('lost:a')) <= Date.now(), { what: 'a time that has come' })
   expect([await score('lost:b'), await score('kept:c')]).toEqual([laterMs, laterMs])
+})
+
+test('a timer that comes long before its state, of a rule that no process has, is set to the time of its state', async () => {
+  const routing = limitedRouting(smallLimits({}), new Set(['digest']))
+  await using it = await startStoreBed({ routing: () => routing })
+  const dueMs = Date.now() + 3_600_000
+  const text = JSON.stringify({ v: 1, limit: 'debounce', rule: 'lost', waiting: 1 })
+  const state = encodeState({ text, expiresAfterMs: 7_200_000, dueMs, waiting: 1 }, Date.now())
+  await it.reader.set(it.keys.limit('lost:a'), state)
+  await it.reader.zadd(it.keys.limitTimers, Date.now() - 360_000, 'lost:a')
+  const { commitConnection, metrics } = it.newStore()
+  const stages = { evaluator: () => routing, enqueued() {} }
+  const parts = { commitConnection, keys: it.keys, instance: 'one', stages, clock: Date, metrics }
+  await fireTimers(parts, 'one/1', never)
+  expect(await fireTimers(parts, 'one/2', never)).toBe(false)
+  expect(Number(await it.reader.zscore(it.keys.limitTimers, 'lost:a'))).toBe(dueMs)
+  expect(await it.reader.getBuffer(it.keys.limit('lost:a'))).toEqual(state)
 })
 
 test('it waits while a source is behind, and not any longer', async () => {

@@ -126,9 +126,10 @@ export async function expire(parts: EvaluateParts, due: LimitKeys): Promise<Expi
     outcome,
     nowMs,
     watched: watchedBy(states),
-    // Timers that were due, but changed no state, get a later time: otherwise every commit would evaluate them again.
+    // Timers that were due, but changed no state, get a later time: otherwise every commit would evaluate them again. The timer of a rule that
+    // this process does not have can be due long before its state.
     postponed: {
-      shared: known.shared
+      shared: due.shared
         .filter((key) => !writes.shared.has(key))
         .map((key) => later(key, states.storedShared(key))),
       own: due.own.filter((key) => !writes.own.has(key)).map((key) => later(key, states.storedOwn(key))),
