@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Config } from '../../config/schema.ts'
 import type { SilenceMatch } from '../../model/control.ts'
 import { MAX_ACTOR } from '../../model/control.ts'
+import { forOf } from '../../rules/limits/rule-plan.ts'
 import { compileSilence } from '../../rules/silences/silence-match.ts'
 import type { AcknowledgeAnswer, ActionTarget, SilenceAnswer, SinkActions } from '../../sink/index.ts'
 import { acknowledgeIncident, findIncidents } from '../../store/control/incidents.ts'
@@ -24,7 +25,7 @@ export function createSinkActions(parts: ActionParts): SinkActions {
     of(name) {
       const rule = ruleOf(name)
       if (!rule) return []
-      const keepsIncidents = rule.for !== undefined || Boolean(rule.resolve)
+      const keepsIncidents = forOf(rule) !== undefined || Boolean(rule.resolve)
       return keepsIncidents ? ['silence', 'acknowledge'] : ['silence']
     },
     async silence(target, forMs, by) {
