@@ -46,10 +46,18 @@ export interface LimitState {
   text: string
   /** The state expires after this time without a write. */
   expiresAfterMs: number
-  /** When to evaluate it with `expire`. A state with waiting events has one. */
+  /** When it is due. A state with waiting events has such a time. */
   dueMs?: number
   /** Number of waiting events of its rule; default 0. */
   waiting?: number
+}
+
+/** A waiting event is tested again after this time: a reload, or a silence that is ended early, can make it due before its stored time. */
+export const RETEST_MS = 300_000
+
+/** Returns when to evaluate a state with `expire`: when it is due, or earlier, if an event waits in it. Undefined without a due time. */
+export function evaluateMs({ dueMs, waiting }: LimitState, nowMs: number): number | undefined {
+  return dueMs !== undefined && waiting ? Math.min(dueMs, nowMs + RETEST_MS) : dueMs
 }
 
 export interface LimitWrites {

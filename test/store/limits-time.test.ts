@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Source } from '../../src/model/change.ts'
-import { limitsIn, START_MS } from '../rules/limits/bed.ts'
+import { limitsIn, START_MS, type Written } from '../rules/limits/bed.ts'
 import { SOURCE } from './objects.ts'
 import { startRealLimits } from './real-limits-bed.ts'
+import { never } from './store-bed.ts'
 
 const OTHER: Source = { ...SOURCE, key: 'others', title: 'others' }
 const MINUTE_MS = 60_000
@@ -58,4 +59,41 @@ test('a timer that was frozen before it read what was due tells of no end that w
   it.clock.ms = START_MS + 14 * MINUTE_MS
   await it.fire()
   expect(await told()).toEqual(['first', 'first/resolved/r', 'second', 'second/resolved/r'])
+})
+
+test.each<[string, Written, Written]>([
+  ['without mute', { for: '1m', mute: { from: '09:00', to: '19:00' } }, { for: '1m' }],
+  ['with a shorter for', { for: '10h' }, { for: '1m' }],
+  ['with a shorter quiet', { debounce: { quiet: '10h' } }, { debounce: { quiet: '1m' } }],
+  [
+    'with debounce, without mute',
+    { debounce: { quiet: '1m' }, mute: { from: '09:00', to: '19:00' } },
+    { debounce: { quiet: '1m' } },
+  ],
+])('an event that waits is sent within 5 minutes after a reload %s', async (_, before, after) => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn(before) }])
+  const { session, happen } = await it.watch()
+  const pass = async (minutes: number) => {
+    it.clock.ms += minutes * MINUTE_MS
+    if ((session.dueMs ?? Number.POSITIVE_INFINITY) <= it.clock.ms) await session.expire(never)
+    await it.fire()
+  }
+  await happen({ at: 0, id: 'waits' })
+  for (const _ of Array(5)) await pass(5)
+  expect(await it.deliveries()).toEqual([])
+  it.reload([{ name: 'r', ...limitsIn(after) }])
+  await pass(5)
+  expect((await it.deliveries()).map(({ event }) => event.id)).toEqual(['waits'])
+  expect((await it.ledger()).rules['r']).toMatchObject({ matched: 1, sent: 1, waiting: 0 })
+})
+
+test('a digest that waits for long is sent at its time', async () => {
+  await using it = await startRealLimits([{ name: 'r', ...limitsIn({ group: { by: 'rule', wait: '1h' } }) }])
+  await (await it.watch()).happen({ at: 0 })
+  const sentAfter = async (minutes: number) => {
+    it.clock.ms = START_MS + minutes * MINUTE_MS
+    while (await it.fire());
+    return (await it.deliveries()).length
+  }
+  expect([await sentAfter(5), await sentAfter(59), await sentAfter(60)]).toEqual([0, 0, 1])
 })

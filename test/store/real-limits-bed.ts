@@ -20,7 +20,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
       oldestId: '0',
     }),
   }
-  const limits = createLimits(rules)
+  let limits = createLimits(rules)
   let silences: Silences | undefined
   const clock = { ms: START_MS, now: () => clock.ms }
   const happening = new Map<string, Limited>()
@@ -68,6 +68,10 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
     clock,
     silence: (some: readonly Silence[]) => {
       silences = createSilences(some)
+    },
+    /** Another configuration, over the same states. */
+    reload: (others: readonly LimitedRule[]) => {
+      limits = createLimits(others)
     },
     watch,
     /** Decides what is due in shared states, now or at some other time. */

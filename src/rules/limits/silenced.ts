@@ -1,13 +1,10 @@
 import type { Silence, SilencedEvent, Silences } from '../../model/control.ts'
-import type { Suppression } from '../../model/limit.ts'
+import { RETEST_MS, type Suppression } from '../../model/limit.ts'
 import { silencedEvent } from '../silences/silence-match.ts'
 import { silencedUntil } from '../silences/silences.ts'
 import type { LimitTransaction } from './limit-transaction.ts'
 import type { RulePlan } from './rule-plan.ts'
 import type { StoredEmission } from './states.ts'
-
-/** A waiting event is tested again after this time, because a silence can be ended before its time. */
-const RETEST_MS = 300_000
 
 interface Silenced {
   rule: string

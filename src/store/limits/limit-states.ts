@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import {
+  evaluateMs,
   type LimitKeys,
   type LimitOutcome,
   type LimitState,
@@ -196,7 +197,7 @@ export function writeStates(
     else transaction.add('SET', keys.limit(key), value, 'PX', Math.max(1, Math.ceil(state.expiresAfterMs)))
   }
   writePlaces(transaction, keys, shared, nowMs)
-  writeTimers(transaction, keys.limitTimers, shared, ({ dueMs }) => dueMs)
+  writeTimers(transaction, keys.limitTimers, shared, (state) => evaluateMs(state, nowMs))
   if (!source || own.size === 0) return
   const set: (string | Buffer)[] = []
   const gone: string[] = []
@@ -207,7 +208,7 @@ export function writeStates(
   if (set.length > 0) transaction.add('HSET', source.limits, ...set)
   if (gone.length > 0) transaction.add('HDEL', source.limits, ...gone)
   // Fields of a hash do not expire: their timers delete them.
-  writeTimers(transaction, source.timers, own, ({ dueMs, expiresAfterMs }) => dueMs ?? nowMs + expiresAfterMs)
+  writeTimers(transaction, source.timers, own, (it) => evaluateMs(it, nowMs) ?? nowMs + it.expiresAfterMs)
 }
 
 /** Updates the number of states of each rule. A waiting state never expires, but frees its place long after its due time. */
