@@ -195,7 +195,7 @@ test('what waits for objects of a source that no process wants is given up, and 
       clock: Date,
       log: silentLog,
     },
-    ...{ watches: () => [status({ key: 'ours' })], rules: () => ['digest'] },
+    ...{ watches: () => [status({ key: 'ours' })], rules: () => ['digest'], untracked: () => [] },
     timing: { pollMs: 20, unwantedMs: 100, rememberedMs: 1 },
   })
   await waitFor(async () => (await it.rule('lasting'))?.waiting !== 1, { what: 'it to be given up' })
@@ -269,6 +269,7 @@ test('what a removed rule knew of objects is forgotten: should it come back, who
       looks++
       return rules
     },
+    untracked: () => [],
     timing: { pollMs: 10, unwantedMs: 50 },
   })
   await waitFor(() => looks > 10, { what: 'some looks' })
@@ -308,6 +309,7 @@ test('what waits for objects of a source is kept while a process wants it, or no
       return watches
     },
     rules: () => [],
+    untracked: () => [],
     timing: { pollMs: 10, unwantedMs: 1, rememberedMs: 1 },
   })
   await waitFor(() => looks > 5, { what: 'some looks' })

@@ -3,6 +3,7 @@ import type { SourceStore } from '../../model/change.ts'
 import { MOST_STATES } from '../../model/limit.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
+import { readState } from '../../rules/limits/states.ts'
 import { repeat } from '../../text/repeat.ts'
 import type { CommitConnection } from '../commit/commit-connection.ts'
 import { forgetAcknowledgements } from '../control/outdated-acknowledgements.ts'
@@ -22,6 +23,8 @@ interface LimitStateGcParts {
   log: Logger
   watches(): readonly WatchStatus[]
   rules(): readonly string[]
+  /** Those of them that do not track the state of objects. */
+  untracked(): readonly string[]
   timing?: Partial<LimitStateGcTiming>
 }
 
@@ -42,7 +45,7 @@ const FORGOTTEN = Number.NEGATIVE_INFINITY
 
 /**
  * Ends the limit states of removed watches, whose waiting events count as gone; deletes the states and counts of removed rules without
- * waiting events, and acknowledgements of incidents that ended; and warns of rules at capacity.
+ * waiting events, incidents of rules that no longer track states, and acknowledgements of incidents that ended; and warns of rules at capacity.
  */
 export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<void> } {
   const { redis, keys, store, clock, log } = parts
@@ -51,6 +54,8 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
   const atCapacity = new RulesAtCapacity(parts)
   /** Removed rule → since when. Its states are deleted once. */
   const removedSinceMs = new Map<string, number>()
+  /** Rule that does not track states → since when. Its incidents are deleted once. */
+  const untrackedSinceMs = new Map<string, number>()
 
   async function look(signal: AbortSignal): Promise<void> {
     await atCapacity.check(parts.rules(), clock.now())
@@ -65,6 +70,9 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
         new Set([...parts.rules(), ...watching.flatMap(({ rules = [] }) => rules.map(({ rule }) => rule))]),
         signal,
       )
+    // Another configuration can have a rule of the same name that tracks states.
+    const isShared = new Set(watching.map(({ config }) => config?.digest)).size <= 1
+    await forgetUntracked(isShared ? parts.untracked() : [])
     await forgetAcknowledgements(redis, keys)
   }
 
@@ -115,6 +123,18 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
     }
   }
 
+  async function forgetUntracked(untracked: readonly string[]): Promise<void> {
+    const nowMs = performance.now()
+    const rules = new Set(untracked)
+    for (const rule of untrackedSinceMs.keys()) if (!rules.has(rule)) untrackedSinceMs.delete(rule)
+    for (const rule of rules) if (!untrackedSinceMs.has(rule)) untrackedSinceMs.set(rule, nowMs)
+    const isDue = (sinceMs: number) => sinceMs !== FORGOTTEN && nowMs - sinceMs >= unwantedMs
+    const due = new Set([...untrackedSinceMs].flatMap(([rule, sinceMs]) => (isDue(sinceMs) ? rule : [])))
+    if (due.size === 0) return
+    await forgetIncidents(redis, keys, due)
+    for (const rule of due) untrackedSinceMs.set(rule, FORGOTTEN)
+  }
+
   // The next round repeats whatever failed.
   return repeat(pollMs, look, (error) => log.debug({ error }, 'cannot clean up limit states'))
 }
@@ -156,6 +176,34 @@ async function forgetOwnStates(redis: Redis, keys: Keys, rule: string): Promise<
     } while (cursor !== '0')
   }
   return forgotten
+}
+
+/**
+ * Deletes the incidents of rules that no longer track states, for the same reason; not their other own states. There can be many such rules
+ * and states: the names are read once for all rules, in the timers, which each state has.
+ */
+async function forgetIncidents(redis: Redis, keys: Keys, rules: ReadonlySet<string>): Promise<void> {
+  for (const source of (await readHash(redis, keys.sources)).keys()) {
+    const [limits, timers] = [keys.ownLimits(source), keys.ownLimitTimers(source)]
+    let cursor = '0'
+    do {
+      const [next, flat] = await redis.zscan(timers, cursor, 'COUNT', PAGE)
+      cursor = next
+      const fields = scored(flat).flatMap(({ key }) => (rules.has(ruleOfOwn(key)) ? key : []))
+      if (fields.length === 0) continue
+      const values = await redis.hmgetBuffer(limits, ...fields)
+      const known = fields.flatMap((field, i) => {
+        const value = values[i]
+        return value && isIdle(value) && isIncident(value) ? [field, value] : []
+      })
+      if (known.length > 0) await evalScript(redis, FORGET, [limits, timers, keys.schema], [LAYOUT, ...known])
+    } while (cursor !== '0')
+  }
+}
+
+function isIncident(value: Buffer): boolean {
+  const result = readState(decodeState(value, 0)?.text() ?? '')
+  return 'state' in result && result.state.limit === 'for-resolve'
 }
 
 function endsWith(rule: string): string {

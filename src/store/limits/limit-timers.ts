@@ -214,6 +214,7 @@ interface LimitsParts extends Omit<LimitTimersParts, 'hasLimits' | 'lostDebounce
 interface LimitsSnapshot {
   hasLimits: boolean
   ruleNames: ReadonlySet<string>
+  plans: ReadonlyMap<string, { tracksState: boolean }>
   lostDebounces: ReadonlySet<string>
 }
 
@@ -226,6 +227,13 @@ export function startLimits(parts: LimitsParts): { close(): Promise<void> } {
     hasLimits: () => snapshots.current.hasLimits,
     lostDebounces: () => snapshots.current.lostDebounces,
   })
-  const former = startLimitStateGc({ ...others, rules: () => [...snapshots.current.ruleNames] })
+  const former = startLimitStateGc({
+    ...others,
+    rules: () => [...snapshots.current.ruleNames],
+    untracked() {
+      const { ruleNames, plans } = snapshots.current
+      return [...ruleNames].filter((rule) => !plans.get(rule)?.tracksState)
+    },
+  })
   return { close: async () => void (await Promise.all([timers.close(), former.close()])) }
 }
