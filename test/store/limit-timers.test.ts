@@ -228,7 +228,7 @@ test('a process that gives up what waits for objects of a source leaves the sour
       clock: Date,
       log: silentLog,
     },
-    ...{ watches: () => [], rules: () => ['digest', 'lasting'] },
+    ...{ watches: () => [], rules: () => ['digest', 'lasting'], untracked: () => [] },
     timing: { pollMs: 10, unwantedMs: 1 },
   })
   const other = it.newStore(undefined, undefined, 'other')
