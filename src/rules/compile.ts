@@ -131,13 +131,14 @@ class RuleMatcher {
     return entered ? ENTERED : HOLDS
   }
 
-  /** Returns undefined if the condition throws and the rule skips errors. */
+  /** Returns undefined if the condition throws and the rule skips errors; false if it throws because the object lacks a field. */
   #test(rule: CompiledRule, condition: Condition, event: ClusterEvent): boolean | undefined {
     try {
       return condition.test(event)
     } catch (error) {
       this.#handlers.onError(rule.name, error)
-      return rule.delivers || undefined
+      if (rule.delivers) return true
+      return condition.isMissing?.(error, event) ? false : undefined
     }
   }
 }

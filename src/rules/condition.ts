@@ -24,6 +24,8 @@ export interface Condition {
   seen?(event: ClusterEvent): unknown
   /** Whether a negative result is uncertain, because related metadata is not known. */
   isUnknown?(event: ClusterEvent): boolean
+  /** Whether an error of `test` is a fact of the object, which lacks a field: then its state certainly does not match. */
+  isMissing?(error: unknown, event: ClusterEvent): boolean
   /** The result depends only on the resource, the namespace and the type of the change. */
   fixed?: true
   /** It fails unless a field of the event has one of these values. */

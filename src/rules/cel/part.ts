@@ -12,6 +12,9 @@ class IfError extends Error {
   override name = 'IfError'
 }
 
+/** What the library reports of a field or an item that is not there. */
+const MISSING: readonly string[] = ['no_such_key', 'index_out_of_bounds']
+
 /** Compiles an `if`: a CEL expression over `object`, `oldObject`, `event`, `cluster` and `now` that returns true or false. */
 export const celPart: ConditionCompiler = ({ if: text }) => {
   if (text === undefined) return compiled({ conditions: [] })
@@ -27,9 +30,14 @@ export const celPart: ConditionCompiler = ({ if: text }) => {
   const seen = (event: ClusterEvent) => valuesIn(program.tree, event)
   const asked = relatedIn(program.tree)
   const isUnknown = (event: ClusterEvent) => asked.some((field) => UNKNOWN[field](event))
-  return compiled({
-    conditions: [{ name: 'if', path: ['if'], cost: costOf(program.tree), test, seen, isUnknown }],
-  })
+  const readsOld = variablesIn(program.tree).has('oldObject')
+  const isMissing = (error: unknown, { oldObject }: ClusterEvent) =>
+    error instanceof IfError &&
+    error.cause instanceof CelError &&
+    MISSING.includes(error.cause.code) &&
+    !(readsOld && oldObject === undefined)
+  const tests = { test, seen, isUnknown, isMissing }
+  return compiled({ conditions: [{ name: 'if', path: ['if'], cost: costOf(program.tree), ...tests }] })
 }
 
 /** Related metadata reads as empty while it is not known. */

@@ -237,6 +237,39 @@ test('a rule whose expression fails does not match, and is told; others go on', 
   ])
 })
 
+describe('a rule that tracks states, and an expression with an error', () => {
+  const holdsOf = (text: string, parts: Partial<Parameters<typeof eventOf>[0]>) => {
+    const rules = [{ name: 'state', when: {}, if: text, to: ['screen'] }]
+    const match = compileRules(rules, { onError: () => {}, limitsOf: () => 'states' })
+    return match(eventOf({ type: 'MODIFIED', ...parts })).limited.map(({ holds }) => holds)
+  }
+
+  it.each<[what: string, text: string, object: Record<string, unknown>]>([
+    ['a field', 'object.spec.paused', { spec: {} }],
+    ['a parent of the field', 'object.spec.paused', {}],
+    ['an item of a list', 'object.status.conditions[0].status == "False"', { status: { conditions: [] } }],
+  ])('ends the state if the object has no longer %s', (_, text, object) => {
+    expect(holdsOf(text, { object })).toEqual([false])
+  })
+
+  it('begins it while the field is there', () => {
+    expect(holdsOf('object.spec.paused', { object: { spec: { paused: true } } })).toEqual([true])
+  })
+
+  it.each<[what: string, text: string]>([
+    ['too much work', 'object.l.all(a, object.l.all(b, object.l.all(c, a + b + c >= 0)))'],
+    ['a value of another type', 'object.l'],
+    ['a previous object that is unknown', 'oldObject.l[0] == 1'],
+    ['labels of a namespace that are unknown', 'event.namespaceLabels["env"] == "prod"'],
+  ])('does not end it because of %s', (_, text) => {
+    const object = {
+      metadata: { namespace: 'shop', name: 'web' },
+      l: Array.from({ length: 100 }, (_, i) => i),
+    }
+    expect(holdsOf(text, { object })).toEqual([])
+  })
+})
+
 test('an expression over the header alone costs no look at the object', () => {
   const cost = (text: string) => {
     const part = celPart({ if: text })
