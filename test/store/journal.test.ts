@@ -105,6 +105,24 @@ test('a replay from a time on knows what objects were before that time, and tell
   expect(unknown).toEqual(['ConfigMap'])
 })
 
+test('an Event has no previous object in a replay, as it has none in a commit', async () => {
+  await using it = await startStoreBed({ journal: journal() })
+  const session = await it.watching()
+  await session.commit([filled('a', 2, 'one'), filled('a', 3, 'two')], '3', never)
+  const records = await all(readJournal(it.reader, it.keys))
+  const resource = { ...SOURCE.resource, kind: 'Event', plural: 'events' }
+  const unknown: string[] = []
+  const replayed = await events(
+    listed(records.map((record) => ({ ...record, source: { ...record.source, resource } }))),
+    { onUnknown: ({ kind }) => unknown.push(kind) },
+  )
+  expect(replayed.map(({ kind, oldObject }) => [kind, oldObject])).toEqual([
+    ['Event', undefined],
+    ['Event', undefined],
+  ])
+  expect(unknown).toEqual([])
+})
+
 async function* listed<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items
 }

@@ -17,6 +17,7 @@ export function checkNeverMatches(draft: Draft, document: ConfigDocument): Probl
     ...checkStatuses(rule, document),
     ...checkEveryStatus(rule, document),
     ...checkComparisons(rule, document),
+    ...checkPreviousEvents(rule, kindsReached(rule, draft) ?? [], document),
     ...checkConditionType(rule, kindsReached(rule, draft) ?? [], document),
   ])
 }
@@ -41,6 +42,26 @@ function checkTypes({ index, sound: { type } }: RuleDraft, document: ConfigDocum
     const placing = { atKey: true, hint: 'leave "type" out', severity: 'warning' } as const
     return [document.problem('never-matches', path, message, placing)]
   })
+}
+
+/** `changed: count` of Events, whose previous objects are not stored. */
+function checkPreviousEvents(
+  rule: RuleDraft,
+  kinds: readonly WatchedKind[],
+  document: ConfigDocument,
+): Problem[] {
+  if (rule.faults.length > 0 || !areEvents(kinds)) return []
+  return (['changed', 'unchanged', 'from'] as const).flatMap((key) => {
+    const path = ['rules', rule.index, key]
+    if (rule[key] === undefined || !document.at(path)) return []
+    const message = `this rule matches nothing: "${key}" compares with the previous object, which is not stored for Events`
+    const hint = 'limit repeated Events by "throttle" or "count", or compare event.count in "if"'
+    return [document.problem('never-matches', path, message, { atKey: true, hint, severity: 'warning' })]
+  })
+}
+
+function areEvents(kinds: readonly WatchedKind[]): boolean {
+  return kinds.length > 0 && kinds.every(({ builtIn }) => builtIn.length > 0 && builtIn.every(isEventKind))
 }
 
 /** Two values of a key, or two keys, that no event meets together. */
@@ -147,7 +168,7 @@ function checkConditionType(
 ): Problem[] {
   if (!condition || kinds.length === 0) return []
   const path: Path = ['rules', index]
-  if (kinds.every(({ builtIn }) => builtIn.length > 0 && builtIn.every(isEventKind))) {
+  if (areEvents(kinds)) {
     const hasKind = document.at([...path, 'when', 'kind']) !== undefined
     const place = [...path, ...(hasKind ? ['when', 'kind'] : ['condition'])]
     const message = 'this rule matches nothing: an Event has no conditions'

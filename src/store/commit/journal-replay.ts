@@ -1,6 +1,7 @@
 import type { ScannedObject, Source, Transition } from '../../model/change.ts'
 import type { ClusterEvent, RelatedMetadata, Resource } from '../../model/event.ts'
 import type { JournalRecord, JournalSurroundings } from '../../model/journal-record.ts'
+import { isEventKind } from '../../rules/kind.ts'
 
 export interface ReplayParts {
   /** Returns the object of a JSON text; undefined if it is not one. */
@@ -10,13 +11,13 @@ export interface ReplayParts {
   maxBytes?: number
   /** Older records yield no events; they only provide previous objects. */
   sinceMs?: number
-  /** Called for a MODIFIED whose previous object is unknown. */
+  /** Called for a MODIFIED whose previous object is unknown; not for Events, which have none. */
   onUnknown?(resource: Resource): void
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Yields the events of records, each with its previous object. Skips unreadable records. */
+/** Yields the events of records, each with its previous object; Events have none, as in a commit. Skips unreadable records. */
 export async function* replay(
   records: AsyncIterable<JournalRecord>,
   { scan, normalise, maxBytes = MAX_BYTES, sinceMs = 0, onUnknown }: ReplayParts,
@@ -25,8 +26,9 @@ export async function* replay(
   for await (const { source, objectJson, around, ...record } of records) {
     const isReplayed = record.observedAtMs >= sinceMs
     const object = isReplayed ? scan(objectJson) : undefined
-    const old = before.of(record.uid)
-    if (object && !old && record.type === 'MODIFIED') onUnknown?.(source.resource)
+    const isEvent = isEventKind(source.resource)
+    const old = isEvent ? undefined : before.of(record.uid)
+    if (object && !old && !isEvent && record.type === 'MODIFIED') onUnknown?.(source.resource)
     const transition: Transition = {
       ...record,
       ...(object && { object }),
@@ -35,7 +37,7 @@ export async function* replay(
       ...(old && { old: () => old }),
     }
     if (record.type === 'DELETED') before.forget(record.uid)
-    else before.keep(record.uid, objectJson)
+    else if (!isEvent) before.keep(record.uid, objectJson)
     if (object) yield normalise({ ...UNSELECTED, ...source }, transition, surroundingsOf(record.uid, around))
   }
 }

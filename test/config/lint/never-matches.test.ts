@@ -30,6 +30,23 @@ test.each([
 })
 
 test.each([
+  ['[Event]', `${EVENT}, changed: count`, true],
+  ['[Event]', 'when: { reason: BackOff }, unchanged: reason', true],
+  ['[Event, Pod]', 'when: { regarding: { kind: Pod } }, from: { reason: Pulled }', true],
+  ['[events.events.k8s.io]', 'changed: count', true],
+  ['[Event]', `${EVENT}, to-state: { reason: BackOff }`, false],
+  ['[Event]', `${EVENT}, if: event.count > 3`, false],
+  ['[Event, Pod]', 'changed: spec', false],
+  ['[ev2]', 'changed: spec', false],
+])(
+  'with watch: %s, "%s" compares previous objects, which Events do not have: %s',
+  async (watch, rule, isFound) => {
+    const found = await problemsOf(file(watch, rule))
+    expect(found.filter((it) => it.includes('this rule matches nothing'))).toHaveLength(isFound ? 1 : 0)
+  },
+)
+
+test.each([
   ['when: { kind: Pod, labels: "app=web,app=api" }', true],
   ['when: { kind: Pod, labels: "app in (a, b), team=x, app in (c)" }', true],
   ['when: { kind: Pod, labels: "app in (a, b), app in (b, c)" }', false],
