@@ -1,5 +1,6 @@
+import { mayBeShortNameOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import type { Config } from '../../config/schema.ts'
-import type { ClusterEvent } from '../../model/event.ts'
+import type { ClusterEvent, Resource } from '../../model/event.ts'
 import { type ConditionReport, explainRule } from '../../rules/explain.ts'
 import { compileKinds } from '../../rules/kind.ts'
 import { compilePatterns } from '../../rules/pattern.ts'
@@ -83,18 +84,33 @@ export type Watched =
   | { entry: number }
   | { entry: undefined; kinds: readonly { entry: number; key: string; expected: string; seen: string }[] }
 
-/** Finds the entry of `watch` that selects an event: rules never see an event without one. */
+/**
+ * Finds the entry of `watch` that selects an event: rules never see an event without one. A short word that is no built-in kind counts as
+ * the short name of a custom resource that no other entry is for.
+ */
 export function watchedBy(entries: readonly WatchEntry[], event: ClusterEvent): Watched {
   const kinds: { entry: number; key: string; expected: string; seen: string }[] = []
-  for (const [entry, { kind, namespaces, labels, fields }] of entries.entries()) {
-    const ofKind = compileKinds(kind)
-    if (!ofKind.ok || !ofKind.value(event.resource)) continue
+  const all = [...entries.entries()]
+  const exact = all.filter(([, { kind }]) => isOfKind(kind, event.resource))
+  const candidates =
+    exact.length > 0 ? exact : all.filter(([, { kind }]) => isShortName(kind, event.resource))
+  for (const [entry, { namespaces, labels, fields }] of candidates) {
     const miss =
       missedNamespace(namespaces, event) ?? missedLabels(labels, event) ?? missedFields(fields, event)
     if (!miss) return { entry }
     kinds.push({ entry, ...miss })
   }
   return { entry: undefined, kinds }
+}
+
+function isOfKind(kind: string, resource: Resource): boolean {
+  const test = compileKinds(kind)
+  return test.ok && test.value(resource)
+}
+
+function isShortName(kind: string, resource: Resource): boolean {
+  const watched = watchedKindOf(kind)
+  return watched !== undefined && mayBeShortNameOf(watched, resource)
 }
 
 /** The reason why rules never see an event; undefined for a watched one. */

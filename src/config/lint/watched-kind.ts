@@ -30,6 +30,15 @@ export function watchedKindOf(text: string): WatchedKind | undefined {
   return { text, spelling, builtIn, mayBeShortName }
 }
 
+/** Returns whether its word may be the short name of a custom resource, which only a cluster knows; false for built-in kinds. */
+export function mayBeShortNameOf(
+  { spelling: { qualifier }, mayBeShortName }: WatchedKind,
+  { kind, group }: Pick<BuiltInKind, 'kind' | 'group'>,
+): boolean {
+  if (!mayBeShortName || builtInKinds.some((it) => it.kind === kind && it.group === group)) return false
+  return qualifier === undefined || groupOf(qualifier) === group
+}
+
 /** Returns the built-in kind that was likely intended; undefined for a spelling with a group, which may be a custom resource. */
 export function likelyTypo({ text, builtIn, spelling, mayBeShortName }: WatchedKind): string | undefined {
   if (builtIn.length > 0 || spelling.qualifier !== undefined || mayBeShortName) return undefined

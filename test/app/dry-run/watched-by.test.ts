@@ -1,0 +1,56 @@
+import { describe, expect, it, test } from 'vitest'
+import { watchedBy } from '../../../src/app/dry-run/match-report.ts'
+import type { ClusterEvent, Resource } from '../../../src/model/event.ts'
+import { openDesk } from '../../cli/cli.ts'
+import { runHere } from '../../cli/here.ts'
+import { clusterEvent, DATABASE, DEPLOYMENT } from '../../rules/events.ts'
+
+/** Returns the index of the entry that selects an object. */
+function entryOf(
+  watch: Parameters<typeof watchedBy>[0],
+  resource: Resource,
+  object: Record<string, unknown> = {},
+): number | undefined {
+  const event = clusterEvent({ resource })
+  const described = { ...Object.getOwnPropertyDescriptors(event), object: { value: object } }
+  return watchedBy(watch, Object.defineProperties({}, described) as ClusterEvent).entry
+}
+
+describe('a short name that no built-in kind has', () => {
+  const entries = (...kinds: string[]) => kinds.map((kind) => ({ kind }))
+
+  it('may select a custom resource, of its group if it names one', () => {
+    expect(entryOf(entries('Pod', 'db'), DATABASE)).toBe(1)
+    expect(entryOf(entries('db.stable.example.com'), DATABASE)).toBe(0)
+    expect(entryOf(entries('db.other.example.com'), DATABASE)).toBeUndefined()
+  })
+
+  it('selects no built-in kind, and nothing that another entry is for', () => {
+    expect(entryOf(entries('db'), DEPLOYMENT)).toBeUndefined()
+    expect(entryOf(entries('db', 'databases'), DATABASE)).toBe(1)
+    expect(entryOf([{ kind: 'db' }, { kind: 'Database', namespaces: ['pay'] }], DATABASE)).toBeUndefined()
+  })
+
+  it('selects by its namespaces', () => {
+    expect(entryOf([{ kind: 'db', namespaces: ['pay'] }], DATABASE)).toBeUndefined()
+    expect(entryOf([{ kind: 'db', namespaces: ['shop'] }], DATABASE)).toBe(0)
+  })
+
+  test('a custom resource in a test reaches the rules', async () => {
+    using desk = openDesk()
+    desk.write('kubeherald.yaml', CERTIFICATES)
+    const { code, stdout } = await runHere(desk, 'test')
+    expect(stdout).toMatch(/\n1 passed/)
+    expect(code).toBe(0)
+  })
+})
+
+const CERTIFICATES = `
+watch: [cert]
+sinks: { screen: { type: stdout } }
+rules: [{ name: all, when: { kind: Certificate }, to: screen }]
+tests:
+  - name: a certificate
+    given: { apiVersion: cert-manager.io/v1, kind: Certificate, metadata: { namespace: shop, name: web } }
+    expect: { rule: all }
+`
