@@ -1,3 +1,4 @@
+import { fieldTermsOf } from '../../config/lint/watch.ts'
 import { mayBeShortNameOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ClusterEvent, Resource } from '../../model/event.ts'
@@ -139,20 +140,29 @@ function missedLabels(selector: string | undefined, { labels }: ClusterEvent): M
   return { key: 'labels', expected: selector, seen: seen.join(', ') || '(none)' }
 }
 
-/** Compares texts at paths, as the API server does for the fields that it supports. */
-function missedFields(selector: string | undefined, event: ClusterEvent): Miss {
-  for (const term of selector?.split(',') ?? []) {
+/** Compares the values of fields, as the API server does for those that it supports. */
+function missedFields(selector: string | undefined, { object, kind, apiVersion }: ClusterEvent): Miss {
+  for (const term of selector === undefined ? [] : fieldTermsOf(selector)) {
     const [, path, operator, value] = /^\s*([^!=\s]+)\s*(!=|==?)\s*(.*?)\s*$/.exec(term) ?? []
     if (path === undefined || value === undefined) continue
-    const seen = textAt(event.object, path.split('.'))
-    if ((seen === value) === (operator !== '!=')) continue
+    const computed = COMPUTED[`${apiVersion} ${kind} ${path}`]
+    const seen = computed ? computed(object) : textAt(object, path)
+    if ((seen === value.replaceAll(/\\([\\,=])/g, '$1')) === (operator !== '!=')) continue
     return { key: 'fields', expected: term.trim(), seen: seen || '(empty)' }
   }
   return undefined
 }
 
-function textAt(value: unknown, path: readonly string[]): string {
+/** Selectable fields that the JSON leaves out at their zero value, or has by another name (`ToSelectableFields` in kube-apiserver's registries). */
+const COMPUTED: Readonly<Record<string, (object: unknown) => string>> = {
+  'v1 Node spec.unschedulable': (node) => textAt(node, 'spec.unschedulable') || 'false',
+  'v1 Pod spec.hostNetwork': (pod) => textAt(pod, 'spec.hostNetwork') || 'false',
+  'v1 Event source': (event) => textAt(event, 'source.component') || textAt(event, 'reportingComponent'),
+  'batch/v1 Job status.successful': (job) => textAt(job, 'status.succeeded') || '0',
+}
+
+function textAt(value: unknown, path: string): string {
   let at = value
-  for (const key of path) at = isMap(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  for (const key of path.split('.')) at = isMap(at) && Object.hasOwn(at, key) ? at[key] : undefined
   return typeof at === 'string' || typeof at === 'number' || typeof at === 'boolean' ? String(at) : ''
 }

@@ -129,7 +129,7 @@ export function fieldSelectorFault(
   text: string,
 ): { message: string; offset: number; length: number } | undefined {
   let offset = 0
-  for (const term of termsOf(text)) {
+  for (const term of fieldTermsOf(text)) {
     const place = { offset, length: Math.max(term.length, 1) }
     const operator = /(?<!\\)(!=|==?)/.exec(term)
     if (!operator)
@@ -141,7 +141,7 @@ export function fieldSelectorFault(
   return undefined
 }
 
-/** Splits at commas that no backslash escapes. */
-function termsOf(text: string): string[] {
+/** Returns the terms of a field selector, which is split at commas that no backslash escapes. */
+export function fieldTermsOf(text: string): string[] {
   return text.split(/(?<=(?<!\\)(?:\\\\)*),/).map((term) => term.replace(/,$/, ''))
 }

@@ -3,7 +3,7 @@ import { watchedBy } from '../../../src/app/dry-run/match-report.ts'
 import type { ClusterEvent, Resource } from '../../../src/model/event.ts'
 import { openDesk } from '../../cli/cli.ts'
 import { runHere } from '../../cli/here.ts'
-import { clusterEvent, DATABASE, DEPLOYMENT } from '../../rules/events.ts'
+import { clusterEvent, DATABASE, DEPLOYMENT, EVENT, NODE, POD } from '../../rules/events.ts'
 
 /** Returns the index of the entry that selects an object. */
 function entryOf(
@@ -54,3 +54,23 @@ tests:
     given: { apiVersion: cert-manager.io/v1, kind: Certificate, metadata: { namespace: shop, name: web } }
     expect: { rule: all }
 `
+
+const job: Resource = { ...DEPLOYMENT, group: 'batch', kind: 'Job', plural: 'jobs' }
+
+test.each<[fields: string, resource: Resource, object: Record<string, unknown>, isSelected: boolean]>([
+  ['spec.unschedulable=false', NODE, { spec: {} }, true],
+  ['spec.unschedulable!=false', NODE, {}, false],
+  ['spec.unschedulable=false', NODE, { spec: { unschedulable: true } }, false],
+  ['spec.hostNetwork=false', POD, { spec: {} }, true],
+  ['spec.hostNetwork=true', POD, { spec: { hostNetwork: true } }, true],
+  ['status.successful=0', job, { status: {} }, true],
+  ['status.successful=2', job, { status: { succeeded: 2 } }, true],
+  ['spec.paused=false', DATABASE, { spec: {} }, false],
+  ['source=kubelet', EVENT, { source: { component: 'kubelet' } }, true],
+  ['source=kubelet', EVENT, { source: {}, reportingComponent: 'kubelet' }, true],
+  ['source=kubelet', EVENT, { source: { component: 'scheduler' }, reportingComponent: 'kubelet' }, false],
+  ['reason!=Pulled,type=Warning', EVENT, { reason: 'Failed', type: 'Warning' }, true],
+  ['spec.name=a\\,b\\=c\\\\', DATABASE, { spec: { name: 'a,b=c\\' } }, true],
+])('the fields %s are those of the API server', (fields, resource, object, isSelected) => {
+  expect(entryOf([{ kind: resource.kind, fields }], resource, object)).toBe(isSelected ? 0 : undefined)
+})
