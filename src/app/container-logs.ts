@@ -40,9 +40,23 @@ interface Wanted {
   settings: LogSettings
 }
 
+/** Undefined: Redis does not have it. `unknown`: Redis did not answer. */
+type Stored = ContainerLog | 'unknown' | undefined
+
 interface Waiting {
   id: string
-  end(log: ContainerLog | undefined | Found): void
+  /** A log that Redis does not have by then is not waited for. In ms of `performance.now()`. */
+  untilMs: number
+  /** Whether Redis has answered since. */
+  isAnswered: boolean
+  end(log: Stored | Found): void
+}
+
+interface Patience {
+  /** For a log that Redis does not have. */
+  forLogMs: number
+  /** For an answer of Redis, at least as long. */
+  forAnswerMs: number
 }
 
 /**
@@ -151,19 +165,31 @@ export class ContainerLogs implements DeliveryLogs {
     const ageMs = clock.now() - sinceMs
     const mayBeReading = Math.max(0, OTHERS_MS - Math.max(0, ageMs))
     const untilStoredMs = ageMs < STORED_MS ? MAX_WAIT_MS - POLL_MS : 0
-    const stored = await this.#await(wanted.id, reader ? mayBeReading : untilStoredMs)
-    if (stored || this.#closed) return stored
+    const canRead = reader !== undefined && ageMs <= MAX_AGE_MS
+    const stored = await this.#await(wanted.id, {
+      forLogMs: reader ? mayBeReading : untilStoredMs,
+      forAnswerMs: canRead ? OTHERS_MS : MAX_WAIT_MS - POLL_MS,
+    })
+    if (this.#closed) return undefined
+    if (stored !== undefined && stored !== 'unknown') return stored
+    if (canRead) return this.#read(wanted)
+    if (stored === 'unknown') {
+      // Redis may have it: the next delivery asks again.
+      this.#known.delete(wanted.id)
+      return failure(wanted.target, 'Redis did not answer')
+    }
     if (!reader) return failure(wanted.target, 'no process with access to the cluster has read it')
-    if (ageMs > MAX_AGE_MS) return failure(wanted.target, 'it is no longer kept')
-    return this.#read(wanted)
+    return failure(wanted.target, 'it is no longer kept')
   }
 
-  /** Asks Redis once, and again until `ms` are over; all that wait are asked for together. */
-  async #await(id: string, ms: number): Found {
-    const { promise, resolve } = Promise.withResolvers<ContainerLog | undefined>()
+  /** Asks Redis once, and again until the patience is over; all that wait are asked for together. */
+  async #await(id: string, { forLogMs, forAnswerMs }: Patience): Promise<Stored> {
+    const { promise, resolve } = Promise.withResolvers<Stored>()
     let timer: NodeJS.Timeout | undefined
     const waiting: Waiting = {
       id,
+      untilMs: performance.now() + forLogMs,
+      isAnswered: false,
       end: (found) => {
         clearTimeout(timer)
         this.#waiting.delete(waiting)
@@ -171,10 +197,13 @@ export class ContainerLogs implements DeliveryLogs {
       },
     }
     this.#waiting.add(waiting)
-    const [log] = await this.#parts.store.get([id]).catch(() => [undefined])
-    if (log || ms <= 0 || this.#closed) waiting.end(log)
+    const answer = await this.#parts.store.get([id]).catch(() => undefined)
+    const patienceMs = answer ? forLogMs : forAnswerMs
+    waiting.isAnswered ||= answer !== undefined
+    const [log] = answer ?? []
+    if (log || patienceMs <= 0 || this.#closed) waiting.end(log)
     else if (this.#waiting.has(waiting)) {
-      timer = setTimeout(() => waiting.end(undefined), ms)
+      timer = setTimeout(() => waiting.end(waiting.isAnswered ? undefined : 'unknown'), patienceMs)
       this.#pollSoon()
     }
     return promise
@@ -186,8 +215,13 @@ export class ContainerLogs implements DeliveryLogs {
 
   async #poll(): Promise<void> {
     const waiting = [...this.#waiting]
+    const askedMs = performance.now()
     const logs = await this.#parts.store.get(waiting.map(({ id }) => id)).catch(() => [])
-    for (const [place, log] of logs.entries()) if (log) waiting[place]?.end(log)
+    for (const [place, log] of logs.entries()) {
+      const asking = waiting[place] as Waiting
+      asking.isAnswered = true
+      if (log || askedMs >= asking.untilMs) asking.end(log)
+    }
     this.#timer = undefined
     if (this.#waiting.size > 0) this.#pollSoon()
   }

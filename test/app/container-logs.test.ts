@@ -45,6 +45,7 @@ async function enqueue(...deliveries: Delivery[]): Promise<void> {
 function logsWith(
   read?: (target: LogTarget) => Promise<ContainerLog | undefined>,
   outcome: LogOutcome = 'read',
+  from: LogStore = store,
 ) {
   const reads: LogTarget[] = []
   const reader = read && {
@@ -56,7 +57,19 @@ function logsWith(
     close() {},
   }
   const settingsOf = ({ rule }: Delivery) => (rule === 'crashes' ? SETTINGS : undefined)
-  return { logs: new ContainerLogs({ settingsOf, reader, store, log: silentLog, clock: Date }), reads }
+  return { logs: new ContainerLogs({ settingsOf, reader, store: from, log: silentLog, clock: Date }), reads }
+}
+
+/** Redis answers after so many failed questions. */
+function failingStore(failures: number): LogStore {
+  let left = failures
+  return {
+    ...store,
+    get: async (ids) => {
+      if (left-- > 0) throw new Error('Connection is closed.')
+      return store.get(ids)
+    },
+  }
 }
 
 const readAs = (text: string) => async (): Promise<ContainerLog> => ({
@@ -136,6 +149,54 @@ test('what is too old to be of the same crash is not read', async () => {
   bed.work({ hook: sink }, { logs })
   await waitFor(() => seen.length === 1, { what: 'the message' })
   expect(seen[0]).toContain('no longer kept')
+  expect(reads).toEqual([])
+})
+
+test.each([10_000, 600_000])(
+  'while Redis does not answer, its log of %i ms ago is not missing',
+  async (agoMs) => {
+    const fresh = logsWith(readAs('it crashed'))
+    await fresh.logs.of(eventOf('web-1', { observed: OLD() }))
+    await waitFor(() => bed.redis.exists(bed.keys.logs), { what: 'the log in Redis' })
+    const { logs, reads } = logsWith(readAs('of another crash'), 'read', failingStore(2))
+    const log = await logs.of(eventOf('web-1', { observed: new Date(Date.now() - agoMs) }))
+    expect(log).toMatchObject({ text: 'it crashed' })
+    expect(reads).toEqual([])
+  },
+)
+
+test('a log that Redis does not have, once it answers again, is read', async () => {
+  const { logs, reads } = logsWith(readAs('it crashed'), 'read', failingStore(2))
+  expect(await logs.of(eventOf('web-1', { observed: OLD() }))).toMatchObject({ text: 'it crashed' })
+  expect(reads).toHaveLength(1)
+})
+
+test('a log that nobody has read is not blamed on one failed question', async () => {
+  const { logs } = logsWith(undefined, 'read', failingStore(1))
+  expect((await logs.of(eventOf('web-1')))?.error).toContain('no process')
+})
+
+test('a log is read although Redis does not answer, if it may be of the same crash', async () => {
+  const { logs } = logsWith(readAs('it crashed'), 'read', failingStore(Number.POSITIVE_INFINITY))
+  expect(await logs.of(eventOf('web-1', { observed: OLD() }))).toMatchObject({ text: 'it crashed' })
+})
+
+test('the next delivery asks Redis again, if it did not answer in time', async () => {
+  let isDown = true
+  const from = {
+    ...store,
+    get: async (ids: readonly string[]) => {
+      if (isDown) throw new Error('Connection is closed.')
+      return store.get(ids)
+    },
+  }
+  const { logs, reads } = logsWith(readAs('of another crash'), 'read', from)
+  const old = eventOf('web-1', { observed: new Date(Date.now() - 600_000) })
+  expect((await logs.of(old))?.error).toContain('Redis')
+  await logsWith(readAs('it crashed')).logs.of(eventOf('web-1', { observed: OLD() }))
+  await waitFor(() => bed.redis.exists(bed.keys.logs), { what: 'the log in Redis' })
+  isDown = false
+  expect(await logs.of(old)).toMatchObject({ text: 'it crashed' })
   expect(reads).toEqual([])
 })
 
