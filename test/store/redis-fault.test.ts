@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { silentLog } from '../../src/observe/log.ts'
+import { openRedis } from '../../src/store/redis/connection.ts'
 import { isOutOfMemory, isTransient, rootOf } from '../../src/store/redis/redis-fault.ts'
 
 const named = (name: string, message: string, rest: object = {}) =>
@@ -50,6 +52,18 @@ test.each(IN_SCRIPTS)('a refusal within a script of Redis 6.2 is waited for', (i
   expect([isTransient(replica), isOutOfMemory(replica)]).toEqual([true, false])
   expect(isTransient(reply(inScript('WRONGTYPE Operation against a key')))).toBe(false)
 })
+
+test.each([(said: string) => said, ...IN_SCRIPTS])(
+  'a connection leaves a server that refuses as a replica or without the slot',
+  (refusal) => {
+    const redis = openRedis('redis://127.0.0.1:1', 'work', silentLog)
+    const leavesAfter = (message: string) => redis.options.reconnectOnError?.(reply(refusal(message)))
+    expect(leavesAfter("READONLY You can't write against a read only replica.")).toBe(true)
+    expect(leavesAfter('MOVED 3999 127.0.0.1:6381')).toBe(true)
+    expect(leavesAfter("OOM command not allowed when used memory > 'maxmemory'.")).toBe(false)
+    redis.disconnect()
+  },
+)
 
 test('a discarded transaction tells which of its commands was refused, and why', () => {
   expect(rootOf(discarded(reply('OOM command not allowed'), reply('OOM again'))).message).toBe(

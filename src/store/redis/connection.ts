@@ -9,7 +9,7 @@ import type { TlsOptions } from '../../sink/index.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import type { Keys } from '../keys.ts'
 import { followMaster, locateFor, type MasterFollower } from './locate-master.ts'
-import { explain, isLasting, LastingFault } from './redis-fault.ts'
+import { explain, isLasting, isNotTheMaster, LastingFault } from './redis-fault.ts'
 import {
   addressOf,
   type HostPort,
@@ -50,7 +50,7 @@ export function openRedis(target: RedisTarget | string, purpose: Purpose, log: L
       return Math.min(50 * 2 ** Math.min(attempt, 6), MAX_RECONNECT_DELAY_MS)
     },
     // After a failover the old master may keep the connection, after a move of slots the old node.
-    reconnectOnError: ({ message }: Error) => /^(READONLY|MOVED)\b/.test(message),
+    reconnectOnError: ({ message }: Error) => isNotTheMaster(message),
     socketTimeout: SILENCE_MS,
     lazyConnect: true,
     disableClientInfo: true,

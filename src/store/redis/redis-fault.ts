@@ -40,6 +40,11 @@ export function isOutOfMemory(error: unknown): boolean {
   return name === 'ReplyError' && OUT_OF_MEMORY.test(message)
 }
 
+/** Returns true for the message of a server that became a replica, or that gave the slot to another one. */
+export function isNotTheMaster(message: string): boolean {
+  return NOT_THE_MASTER.test(message)
+}
+
 /** Returns the error that made a transaction fail: EXECABORT itself does not contain it. */
 export function rootOf(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error))
@@ -98,6 +103,8 @@ const IN_SCRIPT = /^(?:(?:ERR Error running script|@\w+: ?\d+:).*? -|(?:@\w+: ?\
 const REFUSED_FOR_NOW = new RegExp(
   `${IN_SCRIPT.source}(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|EXECABORT|MISCONF|NOREPLICAS|BUSY|UNBLOCKED)\\b`,
 )
+
+const NOT_THE_MASTER = new RegExp(`${IN_SCRIPT.source}(READONLY|MOVED)\\b`)
 
 const OUT_OF_MEMORY = new RegExp(`${IN_SCRIPT.source}OOM\\b`)
 
