@@ -78,10 +78,8 @@ export function openInteractions(parts: InteractionParts): Interactions | undefi
       mask,
       log,
       now: () => clock.now(),
-      onConnected: (isConnected) => connected(isConnected ? 1 : 0),
     },
-    sink,
-    handler.handle,
+    { sink, handle: handler.handle, onConnected: (isConnected) => connected(isConnected ? 1 : 0) },
     sinkOfPayload,
   )
   function warnings(): string[] {

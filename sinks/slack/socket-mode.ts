@@ -26,7 +26,6 @@ export interface SocketOptions {
   mask: Mask
   log: Logger
   now(): number
-  onConnected(isConnected: boolean): void
 }
 
 /** The payload of an interaction, and the id of the app that the connection belongs to, if Slack has named it. */
@@ -45,13 +44,16 @@ const USEFUL_MS = 10_000
 const PONG_MS = 30_000
 
 /** Keeps a connection until it is closed. Slack replaces each one after hours. It never throws, whatever the peer does. */
-function keepConnected(options: SocketOptions, onInteraction: OnInteraction): SocketMode {
-  const { log, mask, now, onConnected } = options
+function keepConnected(
+  options: SocketOptions,
+  onInteraction: OnInteraction,
+  onConnected: (isConnected: boolean) => void,
+): SocketMode {
+  const { log, mask, now } = options
   const transport = createTransport(options)
   const closing = new AbortController()
   let trouble: Trouble | undefined = { sinceMs: now(), detail: 'not connected yet' }
   let logged = ''
-  onConnected(false)
 
   function failed(detail: string, isForOperator: boolean): void {
     trouble = { sinceMs: trouble?.sinceMs ?? now(), detail }
@@ -273,10 +275,18 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+interface Listener {
+  /** The name of the sink. */
+  sink: string
+  handle: OnInteraction
+  /** Called with each state of the connection, and first with that of the time. */
+  onConnected(isConnected: boolean): void
+}
+
 interface Shared {
   socket: SocketMode
-  /** By the sinks' names. While a sink is replaced, the new one is last. */
-  listeners: { sink: string; handle: OnInteraction }[]
+  /** While a sink is replaced, the new one is last. */
+  listeners: Listener[]
 }
 
 /** Sinks of one app share a connection: Slack sends a click to any connection of the app. */
@@ -288,22 +298,21 @@ const shared = new Map<string, Shared>()
  */
 export function listenToSlack(
   options: SocketOptions,
-  sink: string,
-  handle: OnInteraction,
+  listener: Listener,
   sinkOf: (payload: unknown) => string | undefined,
 ): SocketMode {
   const { appToken, apiUrl, proxy, ca } = options
   const key = JSON.stringify([appToken, apiUrl.href, proxy?.href, ca])
-  const listener = { sink, handle }
   const dispatch: OnInteraction = (payload, appId) => {
     const listeners = shared.get(key)?.listeners ?? []
     const name = sinkOf(payload)
     const chosen = listeners.findLast((it) => it.sink === name) ?? listeners.at(-1)
     chosen?.handle(payload, appId)
   }
-  const entry = shared.get(key) ?? { socket: keepConnected(options, dispatch), listeners: [] }
+  const entry = shared.get(key) ?? openShared(options, dispatch)
   entry.listeners.push(listener)
   shared.set(key, entry)
+  listener.onConnected(entry.socket.trouble() === undefined)
   let isClosed = false
   return {
     trouble: entry.socket.trouble,
@@ -316,4 +325,12 @@ export function listenToSlack(
       await entry.socket.close()
     },
   }
+}
+
+function openShared(options: SocketOptions, onInteraction: OnInteraction): Shared {
+  const listeners: Listener[] = []
+  const socket = keepConnected(options, onInteraction, (isConnected) => {
+    for (const { onConnected } of listeners) onConnected(isConnected)
+  })
+  return { socket, listeners }
 }

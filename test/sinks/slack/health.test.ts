@@ -2,10 +2,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
+import type { SinkActions } from '../../../src/sink/index.ts'
+import { testContext } from '../../../src/sink/testkit/context.ts'
 import { createAuthority } from '../../servers/certificates.ts'
 import { startHttpProxy } from '../../servers/http-proxy.ts'
 import { freePort } from '../../servers/ports.ts'
 import { startSlack } from '../../servers/slack.ts'
+import { waitFor } from '../../wait-for.ts'
 import { never, openSlack, tellOf } from './bed.ts'
 
 test('all is well: nothing to say', async () => {
@@ -88,6 +91,31 @@ test('a Slack that is away is a failure of the check', async () => {
   await using fake = await startSlack()
   await using sink = await openSlack(fake, { apiUrl: `http://127.0.0.1:${await freePort()}/api/` })
   expect(await sink.health?.(never)).toMatchObject({ ok: false, reason: 'network' })
+})
+
+test('sinks that share the connection for buttons measure it each, from opening to closing', async () => {
+  await using fake = await startSlack()
+  const actions: SinkActions = {
+    of: () => [],
+    silence: async () => ({ kind: 'refused', detail: 'not here' }),
+    acknowledge: async () => ({ kind: 'none' }),
+  }
+  const contexts = ['first', 'second'].map((name) => testContext({ name, actions }))
+  const options = { actions: { appToken: fake.clicks.appToken, anyone: true } }
+  const measured = () => contexts.map((of) => of.measured.get('buttons_connected'))
+  const measures = (...values: (number | undefined)[]) =>
+    waitFor(() => `${measured()}` === `${values}`, { what: () => `${values}, not ${measured()}` })
+
+  await using first = await openSlack(fake, options, contexts[0])
+  await measures(1, undefined)
+  await using _ = await openSlack(fake, options, contexts[1])
+  await measures(1, 1)
+  fake.clicks.limit = 0
+  fake.clicks.cut()
+  await measures(0, 0)
+  await first.close()
+  fake.clicks.limit = 10
+  await measures(0, 1)
 })
 
 test('calls go through the proxy', async () => {
