@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js'
+import { builtInKinds } from '../../rules/kind.ts'
 import type { ImportedRule } from './imported.ts'
 
 /** A condition on one property of an Event, as a regular expression that may match anywhere in it (RE2). */
@@ -82,8 +83,20 @@ function patternOf({ key, expression, not }: Predicate): string | string[] | und
   }
   // Only a rule that is disabled has it.
   if (!isExpression(expression)) return `${bang}${expression}`
-  const patterns = patternsOf(expression).map((it) => `${bang}${it}`)
-  return patterns.length === 1 ? patterns[0] : patterns
+  const found = key === 'regarding.kind' ? kindPatternsOf(expression) : patternsOf(expression)
+  const patterns = found?.map((it) => `${bang}${it}`)
+  return patterns?.length === 1 ? patterns[0] : patterns
+}
+
+/**
+ * Returns patterns for `regarding.kind`, which also takes plurals with their group, short names and names in another case. So it gets names of
+ * built-in kinds, or an expression whose alternatives begin with a capital letter, as no plural does; undefined for other expressions.
+ */
+function kindPatternsOf(expression: string): string[] | undefined {
+  const names = expression.replaceAll(/\(\?:|[()^$]/g, '').split('|')
+  if (!names.every((it) => /^[A-Z]\w*$/.test(it))) return undefined
+  const patterns = patternsOf(expression)
+  return patterns.every((it) => builtInKinds.some(({ kind }) => kind === it)) ? patterns : [`/${expression}/`]
 }
 
 /** Returns false for a text such as `*test*`, which matches nothing as an expression. */

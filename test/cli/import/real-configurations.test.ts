@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { createDryRun } from '../../../src/app/dry-run/dry-run.ts'
 import { watchedBy } from '../../../src/app/dry-run/match-report.ts'
 import { createScenario } from '../../../src/cli/dry-run/scenario.ts'
 import { convert, importText, type ToolName } from '../../../src/cli/import/import.ts'
 import { toYaml } from '../../../src/cli/import/imported.ts'
-import { fillPlaceholders, PLACEHOLDER } from '../../../src/cli/load-config/placeholder-secrets.ts'
-import { readDocument } from '../../../src/config/document.ts'
-import { loadConfig } from '../../../src/config/load.ts'
-import { allSinks, sinkLoader } from '../../../src/sink-types.ts'
 import { METADATA_KINDS } from '../../../src/watch/metadata/metadata-requirements.ts'
+import { dryRunOf } from './dry-run-of.ts'
 import { happenings } from './happenings.ts'
 import { botkube, eventExporter, type Json, kubewatch, type SourceModel } from './source-models.ts'
 
@@ -246,24 +242,6 @@ describe.each(FIXTURES)('$file', (fixture) => {
     expect(silent).toEqual([])
   })
 })
-
-async function dryRunOf(text: string) {
-  const readFile = () => {
-    throw Object.assign(new Error(), { code: 'ENOENT' })
-  }
-  const source = {
-    file: 'kubeherald.yaml',
-    text,
-    env: {},
-    readFile,
-    standIn: PLACEHOLDER,
-    sinkTypes: allSinks,
-  }
-  const filled = await fillPlaceholders(readDocument('kubeherald.yaml', text, source).root, source)
-  const loaded = await loadConfig({ ...source, ...filled })
-  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
-  return createDryRun({ config: loaded.config, load: sinkLoader() })
-}
 
 /** What is written, or why nothing is. */
 function writtenFrom(config: Json, tool: ToolName): string {

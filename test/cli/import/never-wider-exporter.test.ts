@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { createScenario } from '../../../src/cli/dry-run/scenario.ts'
+import { convert } from '../../../src/cli/import/import.ts'
+import { dryRunOf } from './dry-run-of.ts'
+import { happenings } from './happenings.ts'
+import { eventExporter } from './source-models.ts'
+
+const KINDS = [
+  ...['pods', 'services', 'deployments.apps', 'jobs.batch', 'certificates.cert-manager.io'],
+  'horizontalpodautoscalers.autoscaling',
+]
+
+/** Returns how many Events the source and the configuration made of it send, and those that only the latter sends. */
+async function compared(route: object): Promise<{ source: number; here: number; more: string[] }> {
+  const config = { route, receivers: [{ name: 'a', stdout: {} }] }
+  const { text, losses, problems } = await convert(
+    JSON.stringify(config),
+    'it.yaml',
+    'kubernetes-event-exporter',
+  )
+  expect([losses.rules, problems.filter(({ severity }) => severity === 'error')]).toEqual([0, []])
+  const run = await dryRunOf(text)
+  const known = new Set(run.snapshot.needs.metadata.map(({ kind }) => kind))
+  let [source, here] = [0, 0]
+  const more: string[] = []
+  for (const [i, it] of happenings(600, KINDS).entries()) {
+    if (it.resource !== 'events') continue
+    const scenario = createScenario({ run, cluster: 'test', salt: Buffer.from('salt') })
+    const atMs = Date.parse('2026-11-21T09:00:00Z') + i * 1_000
+    if (it.about && known.has(it.about.object.kind)) scenario.addRelated(it.about.object, atMs)
+    const result = scenario.change({ ...it, atMs })
+    if (!result.ok) throw new Error(JSON.stringify(result.faults))
+    const isSent = run.evaluate(result.event, atMs).sent.length > 0
+    const isAllowed = eventExporter(config, it).size > 0
+    if (isSent && !isAllowed) more.push(JSON.stringify(it))
+    source += Number(isAllowed)
+    here += Number(isSent)
+  }
+  return { source, here, more }
+}
+
+test.each([
+  ...['Pod', '^Pod$', 'Pod|Job', '^(Pod|Job)$', '^Pod', 'Certificate', '^Certificate$', 'Horizontal.+'],
+  ...['pod', '^pod$', 'job', 'Pods', '^Pods', '^Pods$', '^hpa$', '^Po$', '^CERT', '^Certificates$'],
+  ...['s$', '[^P]', 'apps', 'Service|pod', '(?i)^job$', '.*'],
+])('the kind %s drops and matches the same Events as in the source', async (kind) => {
+  for (const route of [
+    { drop: [{ kind }], match: [{ receiver: 'a' }] },
+    { routes: [{ drop: [{ kind }], match: [{ receiver: 'a' }] }] },
+    { match: [{ kind, receiver: 'a' }] },
+  ]) {
+    const { source, here, more } = await compared(route)
+    expect({ here, more }).toEqual({ here: source, more: [] })
+  }
+})
+
+test('capital letters in every name keep an expression in "when"', async () => {
+  const config = {
+    route: { match: [{ kind: '^(Pod|Job)$', receiver: 'a' }] },
+    receivers: [{ name: 'a', stdout: {} }],
+  }
+  const { text } = await convert(JSON.stringify(config), 'it.yaml', 'kubernetes-event-exporter')
+  expect(text).not.toContain('if:')
+})
