@@ -72,7 +72,7 @@ export function importEventExporter(raw: Raw): Imported {
       const sink = sinks.get(receiver)
       if (sink) {
         used.add(sink)
-        rules.push(ruleOf(name(receiver), sink.name, join(passed, matched(own))))
+        rules.push(ruleOf(name(receiver), sink.name, join(passed, matched(own)), dropsUnknown))
       } else if (receiver !== '') lost.push(`a route to the receiver "${receiver}", which is not defined`)
     }
     const below = join(passed, ...matches.map(({ own }) => matched(own)))
@@ -81,10 +81,13 @@ export function importEventExporter(raw: Raw): Imported {
   const { drop, match, routes } = mapOf(raw['route'])
   const undropped = listOf(drop).map((rule) => notDropped(read(rule), rule))
   heading.push(...undropped.flatMap(({ notes }) => notes))
+  let dropsUnknown = false
   const dropped = listOf(drop).flatMap((rule, i): Entry<ImportedRule>[] => {
-    if (undropped[i]?.notes.length) return []
+    const { clauses: passed = [], notes = [] } = undropped[i] ?? {}
+    if (notes.length > 0) return []
     const { clauses, off } = matched(read(rule))
     const value: ImportedRule = { name: name(`drop-${i + 1}`), ...conditionsOf(clauses), drop: true }
+    dropsUnknown ||= excludesByMetadata(passed) && namedKinds(value) === undefined
     return [entryOf(value, { off: [...off] })]
   })
   const off = [...undropped.flatMap((it) => it.off), ...filtersOf(raw)]
@@ -93,7 +96,7 @@ export function importEventExporter(raw: Raw): Imported {
   const namespace = textOf(raw['namespace'])
   const unused = [...sinks].filter(([, sink]) => !used.has(sink)).map(([receiver]) => receiver)
   if (unused.length > 0) heading.push(`No route leads to these receivers: left out: ${unused.join(', ')}.`)
-  if (rules.some(({ value }) => readsMetadata(value)))
+  if ([...dropped, ...rules].some(({ value }) => readsMetadata(value)))
     heading.push('Of other kinds than those under "enrich.regarding", labels of objects are unknown.')
   return {
     heading,
@@ -240,18 +243,30 @@ function join(...parts: readonly Passed[]): Passed {
   }
 }
 
-function ruleOf(name: string, sink: string, { clauses, off, notes }: Passed): Entry<ImportedRule> {
+/** `dropsUnknown`: a rule before it drops by labels or annotations, of kinds that it does not name. */
+function ruleOf(
+  name: string,
+  sink: string,
+  { clauses, off, notes }: Passed,
+  dropsUnknown: boolean,
+): Entry<ImportedRule> {
   const asked = conditionsOf(clauses, 'ADDED')
-  const { kind } = (asked.when?.['regarding'] ?? {}) as { kind?: string | string[] }
-  const isNamed = kind !== undefined && [kind].flat().every((it) => /^\w+$/.test(it))
-  // Of kinds that are not named only these have known labels; of others the excluded ones would pass.
-  const kinds =
-    excludesByMetadata(clauses) && !isNamed
-      ? [`event.regarding.kind in ${JSON.stringify(METADATA_KINDS)}`]
-      : []
+  const named = namedKinds(asked)
+  // Of kinds that the excluding rule does not name only these have known labels; of others the excluded ones would pass.
+  const isOpen =
+    (excludesByMetadata(clauses) && named === undefined) ||
+    (dropsUnknown && !named?.every((kind) => METADATA_KINDS.includes(kind)))
+  const kinds = isOpen ? [`event.regarding.kind in ${JSON.stringify(METADATA_KINDS)}`] : []
   const condition = [...(asked.if === undefined ? [] : [asked.if]), ...kinds].join(' && ')
   const value = { name, ...asked, ...(condition !== '' && { if: condition }), to: [sink] }
   return entryOf(value, { notes: [...notes], off: [...off] })
+}
+
+/** The kinds of objects that the Events of a rule are about; undefined if it does not name them. */
+function namedKinds({ when }: Pick<ImportedRule, 'when'>): string[] | undefined {
+  const { kind } = (when?.['regarding'] ?? {}) as { kind?: string | string[] }
+  const kinds = kind === undefined ? [] : [kind].flat()
+  return kinds.length > 0 && kinds.every((it) => /^\w+$/.test(it)) ? kinds : undefined
 }
 
 /** Merges consecutive rules with equal conditions. */

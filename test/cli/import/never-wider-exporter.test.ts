@@ -62,3 +62,24 @@ test('capital letters in every name keep an expression in "when"', async () => {
   const { text } = await convert(JSON.stringify(config), 'it.yaml', 'kubernetes-event-exporter')
   expect(text).not.toContain('if:')
 })
+
+test.each([
+  { drop: [{ labels: { alerts: 'off' } }], match: [{ receiver: 'a' }] },
+  { drop: [{ annotations: { 'team/alerts': 'yes' } }], match: [{ receiver: 'a' }] },
+  {
+    drop: [{ kind: 'Service|Pod', labels: { alerts: 'off' } }],
+    match: [{ kind: '^(Service|Pod)$', receiver: 'a' }],
+  },
+  { drop: [{ kind: '^Service$', labels: { alerts: 'off' } }], match: [{ receiver: 'a' }] },
+  { routes: [{ drop: [{ labels: { alerts: 'off' } }], match: [{ receiver: 'a' }] }] },
+])('what %j drops by metadata is not sent, whatever the Event is about', async (route) => {
+  const { here, more } = await compared(route)
+  expect(more).toEqual([])
+  expect(here).toBeGreaterThan(0)
+})
+
+test('a drop of a kind whose labels are known restricts no other kinds', async () => {
+  const drop = [{ kind: '^Service$', labels: { alerts: 'off' } }]
+  const { source, here } = await compared({ drop, match: [{ receiver: 'a' }] })
+  expect(here).toBe(source)
+})
