@@ -55,6 +55,7 @@ export const PROBLEM_CODES = {
   'list-as-text': 'A text has commas, and a list was likely intended.',
   'regex-as-glob': 'A text looks like a regular expression, and is read as a glob or as exact text.',
   'typographic-quotes': 'A pattern is in typographic quotes, which YAML reads as a part of the text.',
+  'number-as-text': 'A pattern is a number that YAML shortens or converts, such as `1.10`; quotes keep it.',
   'number-comparison': 'A state is compared like a number, and states are texts.',
   'unknown-reason': 'No Event of Kubernetes has this reason: it is a state of containers, or misspelt.',
   'unknown-status': 'The status of a condition is none of True, False and Unknown.',

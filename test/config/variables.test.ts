@@ -22,6 +22,19 @@ test.each([
   ['true', '{ d: true }', 'when: { name: x }, drop: "${var:d}"', { drop: true }],
   ['a number in a text', '{ n: 7 }', 'when: { name: "web-${var:n}" }, to: a', { when: { name: 'web-7' } }],
   [
+    'a decimal number in a text',
+    '{ n: 1.10 }',
+    'when: { name: "web-${var:n}" }, to: a',
+    { when: { name: 'web-1.10' } },
+  ],
+  [
+    'a number with zeros in a text',
+    '{ n: 007 }',
+    'when: { name: "web-${var:n}" }, to: a',
+    { when: { name: 'web-007' } },
+  ],
+  ['nothing in a text', '{ n: null }', 'when: { name: "web-${var:n}" }, to: a', { when: { name: 'web-' } }],
+  [
     'another variable',
     '{ t: shop, n: "${var:t}-web" }',
     'when: { name: "${var:n}" }, to: a',

@@ -37,6 +37,7 @@ const LINTS: readonly Lint[] = [
   checkWatch,
   checkRules,
   checkPatterns,
+  checkNumbers,
   checkUnreachable,
   checkUnwatched,
   checkIfs,
@@ -105,6 +106,22 @@ function patternsOf({ index, sound }: RuleDraft, document: ConfigDocument): Writ
 function patternsAt(path: Path, patterns: Patterns = []): Omit<WrittenPattern, 'lint'>[] {
   if (typeof patterns === 'string') return [{ path, text: patterns }]
   return patterns.map((text, index) => ({ path: [...path, index], text }))
+}
+
+/** Numbers as patterns of states whose text is not the one that is written: YAML reads 1.10 as 1.1, and 007 as 7. */
+function checkNumbers({ rules }: Draft, document: ConfigDocument): Problem[] {
+  const keys = rules.flatMap(({ index }) => ['from', 'to-state'].map((key): Path => ['rules', index, key]))
+  return keys.flatMap((path) =>
+    [...(document.at(path)?.entries ?? [])].flatMap(([field, { value: state }]) =>
+      (state.items ?? [state]).flatMap(({ value, source }, at) => {
+        if (typeof value !== 'number' || source === undefined || source === String(value)) return []
+        const place = [...path, field, ...(state.items ? [at] : [])]
+        const message = `YAML reads ${source} as the number ${value}, which is compared as "${value}"`
+        const hint = `as text it needs quotes: "${source}"`
+        return [document.problem('number-as-text', place, message, { hint, severity: 'warning' })]
+      }),
+    ),
+  )
 }
 
 /** Comparisons in an `if` that never hold, and fields that not every object has. */

@@ -72,7 +72,8 @@ export function createVars({ file, root, outer, given, build, isOpen }: VarsPart
         return { known: unknown++ < MAX_SUGGESTED ? names() : [] }
       }
       if (found.entries || found.items) return { shape: found.items ? 'a list' : 'a map' }
-      return { text: String(found.value ?? ''), secrets: found.secrets }
+      const written = found.value === null ? '' : found.source
+      return { text: written ?? String(found.value ?? ''), secrets: found.secrets }
     },
     unused: () => [...new Set([...own.keys(), ...(given?.keys() ?? [])])].filter((it) => !used.has(it)),
   }

@@ -96,3 +96,25 @@ test('a kind that events are about is checked for slips', async () => {
   ])
   expect(await problemsOf(rule('{ regarding: { kind: Database } }'))).toEqual([])
 })
+
+const entering = (key: string, states: string) =>
+  withRules(`  - { name: r, when: { kind: Pod }, ${key}: ${states}, to: screen }`, '[Pod]')
+
+test.each([
+  ['to-state', '{ spec.version: 1.10 }', '1.10'],
+  ['from', '{ spec.version: [1, 007] }', '007'],
+  ['to-state', '{ spec.version: 0x10 }', '0x10'],
+])('%s: %s is a number that is compared as another text', async (key, states, written) => {
+  expect(await problemsOf(entering(key, states))).toEqual([
+    expect.stringMatching(new RegExp(`^warning .*\\b${written}\\b.* = `)),
+  ])
+})
+
+test.each([
+  '{ spec.replicas: 0 }',
+  '{ spec.version: "1.10" }',
+  '{ spec.version: [1.1, -2] }',
+  '{ a.b: True }',
+])('to-state: %s is compared as it is written', async (states) => {
+  expect(await problemsOf(entering('to-state', states))).toEqual([])
+})
