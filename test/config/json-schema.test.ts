@@ -142,6 +142,8 @@ test.each([
 
 test.each([
   `${HEAD}rules: [{ name: "\${var:n}", when: "\${var:w}", drop: "\${var:d}", throttle: { every: "\${var:e}" } }]`,
+  `${HEAD}rules: [{ name: "\${var:t}-x", to: a, throttle: { every: "\${var:n}m" } }]`,
+  `${HEAD}cluster: "prod-\${env:REGION}"\nrules: [{ name: r, to: a }]`,
   `${HEAD}include: [{ from: [x.yaml], to: a, throttle: false, vars: { x: [1] } }]`,
   'watch: [Pod]\nsinks: { a: { type: acme, anything: 1 } }\nrules: [{ name: r, to: [{ a: { anything: 1 } }] }]',
   `${HEAD}x-ours: &x { to: a }\nrules: [{ <<: *x, name: r }]`,

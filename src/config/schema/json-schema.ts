@@ -82,8 +82,8 @@ export async function jsonSchemaOf({ sinkTypes, included = false }: SchemaOption
       ),
       reference: {
         type: 'string',
-        pattern: '^\\$\\{(var|env|file):[^}]+\\}$',
-        description: 'A variable, or a value from outside.',
+        pattern: '\\$\\{(var|env|file):[^}]+\\}',
+        description: 'A variable or a value from outside, also within a text.',
       },
     },
   }
