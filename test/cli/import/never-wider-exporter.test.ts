@@ -23,7 +23,7 @@ async function compared(route: object): Promise<{ source: number; here: number; 
   const known = new Set(run.snapshot.needs.metadata.map(({ kind }) => kind))
   let [source, here] = [0, 0]
   const more: string[] = []
-  for (const [i, it] of happenings(600, KINDS).entries()) {
+  for (const [i, it] of happenings(300, KINDS).entries()) {
     if (it.resource !== 'events') continue
     const scenario = createScenario({ run, cluster: 'test', salt: Buffer.from('salt') })
     const atMs = Date.parse('2026-11-21T09:00:00Z') + i * 1_000
