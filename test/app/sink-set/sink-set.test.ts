@@ -159,7 +159,7 @@ test('what a sink says of itself is in its status until a delivery says more', a
   health.close()
 })
 
-test('a check of what a reload has replaced says nothing of what replaced it', async () => {
+test('a check of a sink that a reload has replaced is not the health of the new one', async () => {
   const old = Promise.withResolvers<Health>()
   const answers = [old.promise, Promise.resolve<Health>({ ok: true })]
   const sinks = new Map([['out', sinkWithHealth(() => answers.shift() as Promise<Health>)]])
