@@ -193,6 +193,15 @@ test('what an interrupted relist had copied does not stay in Redis', async () =>
 test('of two processes one finishes a first list that takes longer than the other waits, and the other stands by', async () => {
   const pages = 8
   await using it = await startWatchBed({
+    timing: { standbyPatienceMs: 600_000 },
+    // The processes of the bed report nothing, and this one is alive: nobody takes over what it watches.
+    wrap: (store) => ({
+      ...store,
+      async peek(source, signal) {
+        const found = await store.peek(source, signal)
+        return found && { ...found, ownerAlive: found.phase === 'watching' || found.ownerAlive }
+      },
+    }),
     prepare(api) {
       api.intercept = ({ path, isWatch, query }, response) => {
         if (!path.endsWith('/configmaps') || isWatch || query.get('limit') === '1') return false
