@@ -41,6 +41,8 @@ export type Role = 'all' | 'watch' | 'deliver'
 
 interface AppOptions {
   config: Config
+  /** Where the configured port is taken, it listens on another one. */
+  orAnyPort?: boolean
   /** The cluster's name: it is part of every key. */
   cluster: string
   role: Role
@@ -332,11 +334,11 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
 }
 
 async function serve(
-  { config }: AppOptions,
+  { config, orAnyPort = false }: AppOptions,
   metrics: Metrics,
   parts: Pick<Parameters<typeof startServer>[0], 'vitals' | 'site'>,
 ): Promise<HealthServer | undefined> {
   if (config.server === false) return undefined
   const { host, port } = config.server
-  return startServer({ host, port, metrics, ...parts })
+  return startServer({ host, port, orAnyPort, metrics, ...parts })
 }

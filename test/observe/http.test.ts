@@ -103,3 +103,13 @@ test('many requests for metrics share what was rendered within the last second',
   expect(rendered - 1).toBeLessThanOrEqual(20 * (Math.floor(seconds) + 2))
   expect(rendered).toBeGreaterThanOrEqual(2)
 })
+
+test('a server that may take any port takes another one where its own is taken; others name the port', async () => {
+  server = await startServer({ host: '127.0.0.1', port: 0, metrics: createMetrics(), vitals })
+  const port = Number(new URL(server.url).port)
+  const options = { host: '127.0.0.1', port, metrics: createMetrics(), vitals }
+  await expect(startServer(options)).rejects.toThrow(`127.0.0.1:${port}`)
+  const other = await startServer({ ...options, orAnyPort: true })
+  expect(new URL(other.url).port).not.toBe(String(port))
+  await other.close()
+})

@@ -50,6 +50,9 @@ export async function startRedis(options: { args?: string[]; password?: string }
     '--appendonly',
     'yes',
   ]
+  // Its usual port, 10,000 higher, may be one that the kernel gives to a connection.
+  if (options.args?.includes('--cluster-enabled') && !options.args.includes('--cluster-port'))
+    args.push('--cluster-port', String(await freePort()))
   args.push('--maxmemory-policy', 'noeviction', '--loglevel', 'warning', ...(options.args ?? []))
   let program: Program
   let kept: Redis | undefined

@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type App, type Role, startApp } from '../../app/app.ts'
 import type { Config } from '../../config/schema.ts'
 import { demoStarter } from '../../config/starter.ts'
-import { freePort } from '../../observe/server/http.ts'
 import { allSinks, sinkLoader } from '../../sink-types.ts'
 import { addressOf, targetOf } from '../../store/redis/redis-target.ts'
 import { RedisRefusedError } from '../../store/redis/requirements.ts'
@@ -103,7 +102,7 @@ async function start(
   const configuration = await readConfiguration(file, allSinks, starter, pluginsOff(options))
   const { sinkTypes } = configuration
   printWarnings(configuration, output)
-  const config = demo ? await demoConfig(configuration.config, file, options) : configuration.config
+  const config = demo ? demoConfig(configuration.config, options) : configuration.config
   const load = sinkLoader(sinkTypes)
   // The chat and the pager of a demo are in this process.
   reactions.onlyPrints = starter !== undefined || (await onlyPrints(config, load))
@@ -127,7 +126,9 @@ async function start(
   const shared = { config, cluster, role, redis: redis.target, log, digest, sinkTypes, onLayoutChanged }
   const namespace = access?.namespace
   const found = { ...(client && { client }), ...(namespace && { namespace }) }
-  const app = await startApp({ ...shared, ...found, signal: ending }).catch(adviseOn(redis))
+  // A demo without a file takes another port where the usual one is taken.
+  const orAnyPort = demo !== undefined && file === undefined
+  const app = await startApp({ ...shared, ...found, orAnyPort, signal: ending }).catch(adviseOn(redis))
   const onApplied = async (next: Config) => {
     reactions.onlyPrints = await onlyPrints(next, load)
   }
@@ -181,14 +182,12 @@ async function openDemo(stack: AsyncDisposableStack): Promise<KubeconfigOptions>
   return { env: {}, kubeconfig: cluster.kubeconfig }
 }
 
-/** A demo never uses the data of a real process; without a file it takes a free port. */
-async function demoConfig(config: Config, file: string | undefined, options: RunOptions): Promise<Config> {
-  const { server } = config
+/** A demo never uses the data of a real process. */
+function demoConfig(config: Config, options: RunOptions): Config {
   if (options.sharedRedis && !targetOf(config.redis, ''))
     throw new UsageError('--shared-redis needs redis.url in the file of -c')
-  const moved = file === undefined && server && { ...server, port: await freePort(server) }
   const place = options.sharedRedis ? { cluster: SHARED_DEMO } : { cluster: 'demo', redis: {} }
-  return { ...config, ...place, kubernetes: {}, leases: false, server: moved || server }
+  return { ...config, ...place, kubernetes: {}, leases: false }
 }
 
 function unusedInDemo({ redis, cluster, kubernetes, leases }: Config, used: Config): string[] {

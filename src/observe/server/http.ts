@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { type Metrics, sampleVitals } from '../metrics.ts'
 import { type Check, describeChecks, liveness, readiness, type Vitals } from './health.ts'
 import type { Site } from './site.ts'
@@ -13,6 +13,8 @@ export interface HealthServer {
 interface ServerOptions {
   host: string
   port: number
+  /** Where the port is taken, the system chooses another one. */
+  orAnyPort?: boolean
   metrics: Metrics
   vitals(): Vitals
   /** For a whole request to come in. */
@@ -58,8 +60,15 @@ export async function startServer(options: ServerOptions): Promise<HealthServer>
     socket.once('close', () => connections.delete(socket))
     if (connections.size > maxConnections) closeOldest(connections, socket)
   })
-  server.listen(port, host)
-  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+  const listen = async (at: number) => {
+    server.listen(at, host)
+    await once(server, 'listening')
+  }
+  const listening = listen(port).catch((error: NodeJS.ErrnoException) => {
+    if (!options.orAnyPort || error.code !== 'EADDRINUSE') throw error
+    return listen(0)
+  })
+  await listening.catch((error: NodeJS.ErrnoException) => {
     throw new ServerError(`cannot listen on ${host}:${port}: ${adviceOn(error)}, or server: false`)
   })
   const address = server.address() as AddressInfo
@@ -159,18 +168,4 @@ function send(
 ): void {
   response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' })
   response.end(body)
-}
-
-/** Returns the port if it is free, else 0, which lets the system choose one. */
-export async function freePort({ host, port }: { host: string; port: number }): Promise<number> {
-  const server = createTcpServer()
-  server.listen(port, host)
-  try {
-    await once(server, 'listening')
-    return port
-  } catch {
-    return 0
-  } finally {
-    server.close()
-  }
 }

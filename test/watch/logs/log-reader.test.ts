@@ -188,7 +188,8 @@ test('requests come at a steady pace, and reads that would wait too long are ref
   const startedMs = performance.now()
   const reads = await Promise.all(Array.from({ length: 100 }, () => reader.read(TARGET, SETTINGS)))
   const logs = reads.map((it) => it?.log)
-  const seconds = (performance.now() - startedMs) / 1_000
+  // A timer may fire up to a millisecond before its time.
+  const seconds = (performance.now() + 1 - startedMs) / 1_000
   const served = logs.filter((it) => it?.text === 'x').length
   expect(served).toBe(api.requests.length)
   expect(served).toBeLessThanOrEqual(10 * seconds + 1)
