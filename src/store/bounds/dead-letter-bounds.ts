@@ -158,11 +158,11 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
         due.push({ letter, freed })
         left -= freed
       }
+      if (due.length === 0) return hasDiscarded
       page.note(
         rows.length,
         rows.reduce((sum, row) => sum + row.bytes + (row.letter.delivery?.objectJson.length ?? 0), 0),
       )
-      if (due.length === 0) return hasDiscarded
       const gone = await discardPortion(due, bytes - WAITING * bounds.maxBytes)
       bytes = Math.max(0, bytes - gone.reduce((sum, { freed }) => sum + freed, 0))
       if (gone.length < due.length) return false

@@ -2,16 +2,7 @@ import { expect, test } from 'vitest'
 import { overviewOf, watchesOf } from '../../../src/app/api/status.ts'
 import type { WatchStatus } from '../../../src/model/status.ts'
 import type { StatusReport } from '../../../src/store/ledger.ts'
-
-const WATCH: WatchStatus = {
-  key: 'w',
-  title: 'pods',
-  phase: 'watching',
-  resourceVersion: '1',
-  lastContactMs: 0,
-  aliveUntilMs: 0,
-  ready: true,
-}
+import { WATCH } from '../watch-status.ts'
 
 /** The overview of one process with such a watch. */
 function overviewWith(watch: Partial<WatchStatus>) {

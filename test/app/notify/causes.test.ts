@@ -7,16 +7,9 @@ import {
   type OwnState,
 } from '../../../src/app/notify/causes.ts'
 import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
+import { WATCH as PODS } from '../watch-status.ts'
 
-const WATCH: WatchStatus = {
-  key: 'w',
-  title: 'pods in shop',
-  phase: 'watching',
-  resourceVersion: '1',
-  lastContactMs: 0,
-  aliveUntilMs: 0,
-  ready: true,
-}
+const WATCH: WatchStatus = { ...PODS, title: 'pods in shop' }
 const sink = (name: string, more: Partial<SinkStatus> = {}): SinkStatus => ({
   sink: name,
   healthy: true,

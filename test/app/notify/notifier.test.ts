@@ -8,6 +8,7 @@ import { decodeEntry, type Enqueued } from '../../../src/store/entry.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
 import { startStoreBed } from '../../store/store-bed.ts'
 import { waitFor } from '../../wait-for.ts'
+import { WATCH } from '../watch-status.ts'
 
 const LANE = 'ops/n0'
 const DEADMAN_LANE = 'deadman/n0'
@@ -81,15 +82,6 @@ async function startNotifyBed(settings: object) {
   }
 }
 
-const WATCH: WatchStatus = {
-  key: 'w',
-  title: 'pods',
-  phase: 'watching',
-  resourceVersion: '1',
-  lastContactMs: 0,
-  aliveUntilMs: 0,
-  ready: true,
-}
 const sink = (name: string, healthy = true): SinkStatus => ({
   sink: name,
   healthy,

@@ -3,16 +3,8 @@ import { nameOf, type OwnState } from '../../../src/app/notify/causes.ts'
 import { parseName, progressOf, recoveryOf } from '../../../src/app/notify/recoveries.ts'
 import { OWN_FAILURES } from '../../../src/config/schema/notify.ts'
 import type { WatchStatus } from '../../../src/model/status.ts'
+import { WATCH as PODS } from '../watch-status.ts'
 
-const PODS: WatchStatus = {
-  key: 'w',
-  title: 'pods',
-  phase: 'watching',
-  resourceVersion: '1',
-  lastContactMs: 0,
-  aliveUntilMs: 0,
-  ready: true,
-}
 const FAILING: WatchStatus = { ...PODS, title: 'jobs', phase: 'failing' }
 const STANDBY: WatchStatus = { ...PODS, phase: 'standby' }
 const hook = (healthy: boolean) => ({ sink: 'hook', healthy, quarantined: 0, failingTargets: 0 })
