@@ -156,7 +156,7 @@ export const watchMetrics = {
   ruleMatches: tally('rule_matches_total', 'Events that met the conditions of the rule.', 'rule', EACH_RULE),
   ruleErrors: counter(
     'rule_errors_total',
-    'Evaluations of the rule that failed at run time, and count as no match.',
+    'Evaluations of the rule that failed at run time, and count as no match, or with onError: deliver as a match.',
     ['rule'],
     EACH_RULE,
   ),

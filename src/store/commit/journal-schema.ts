@@ -24,7 +24,7 @@ export function sizeText({ least, most, rule }: { least: number; most: number; r
 const Size = sizeText({
   least: 1e6,
   most: 16 * 2 ** 30,
-  rule: 'must be a size from 1MB to 16GB, such as 64MB or 1GiB',
+  rule: 'must be a size from 1MB to 16GiB, such as 64MB or 1GiB',
 })
 
 /** What happened is kept for a while, so that other rules can be tried on it. Without it nothing is. */
