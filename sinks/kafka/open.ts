@@ -45,6 +45,7 @@ export function openKafka(config: KafkaConfig, context: SinkContext): Sink<Kafka
     createTopics: config.createTopics,
     log,
     clock,
+    mask,
   })
   const compression = chooseCompression(config.compression)
   const transmit = createProducer({

@@ -51,7 +51,8 @@ export function createProducer({
     const request = { topic, partition, timeoutMs, records, compression: compression(bytes) }
     try {
       const answer = await wire.produce(leader, request, timeoutMs + travelMs)
-      const verdict = ofOneBroker(verdictOfAnswer(answer, topic, partition), view)
+      const answered = verdictOfAnswer(answer, topic, partition)
+      const verdict = mayBeOneBroker(answered) ? ofOneBroker(answered, view) : answered
       if (verdict.kind === 'moved' || verdict.kind === 'failed') topics.forget(topic)
       return verdict
     } catch (error) {
@@ -72,15 +73,20 @@ export function createProducer({
   }
 }
 
+/** Of errors that a broker answers. The others, such as a missing permission, are of the cluster. */
 const MAY_BE_ONE_BROKER = new Set<string>(['network', 'timeout', 'server-error', 'unknown'])
+
+function mayBeOneBroker(answered: Verdict): boolean {
+  return (
+    'outcome' in answered && 'reason' in answered.outcome && MAY_BE_ONE_BROKER.has(answered.outcome.reason)
+  )
+}
 
 /** Metadata came, so the cluster is there: one of several brokers that fails must not stop what others lead, in this topic or another. */
 function ofOneBroker(verdict: Verdict, { brokers }: TopicView): Verdict {
   if (verdict.kind !== 'failed' && verdict.kind !== 'moved') return verdict
   const { outcome } = verdict
-  const isNarrow =
-    outcome.kind !== 'retry' || outcome.scope !== 'sink' || !MAY_BE_ONE_BROKER.has(outcome.reason)
-  if (isNarrow || brokers < 2) return verdict
+  if (outcome.kind !== 'retry' || outcome.scope !== 'sink' || brokers < 2) return verdict
   return { ...verdict, outcome: { ...outcome, scope: 'target' } } as Verdict
 }
 

@@ -1,7 +1,7 @@
-import type { Logger } from '../../src/sink/index.ts'
+import type { Logger, Mask } from '../../src/sink/index.ts'
 import type { ClusterClient } from './client.ts'
 import type { CreateTopics } from './config.ts'
-import { type Retry, verdictOfCode } from './errors.ts'
+import { outcomeOfFault, type Retry, Throttled, verdictOfCode } from './errors.ts'
 import type { MetadataAnswer } from './kafkajs.ts'
 
 /** The metadata of a topic. */
@@ -33,6 +33,7 @@ interface TopicsOptions {
   createTopics: CreateTopics | undefined
   log: Logger
   clock: { now(): number }
+  mask: Mask
 }
 
 /** Cached metadata of topics. */
@@ -51,7 +52,7 @@ const LEADER_POLLS = 20
 const LEADER_POLL_MS = 100
 
 export function createTopics(options: TopicsOptions): Topics {
-  const { wire, maxAgeMs, log, clock } = options
+  const { wire, maxAgeMs, log, clock, mask } = options
   const views = new Map<string, TopicView>()
   const counts = new Map<string, number>()
   const asked = new Map<string, Promise<TopicView>>()
@@ -109,11 +110,18 @@ export function createTopics(options: TopicsOptions): Topics {
       ],
       timeout: CREATE_LIMIT_MS - 5_000,
     }
-    const { topicErrors } = await wire.createTopics(request, CREATE_LIMIT_MS)
+    const { topicErrors } = await wire.createTopics(request, CREATE_LIMIT_MS).catch(controllerFailed)
     const { errorCode = -1, errorMessage } = topicErrors.find((it) => it.topic === topic) ?? {}
     if (errorCode === 0) log.info({ topic, ...configs, partitions: spec.partitions }, 'created a topic')
     if (errorCode === 0 || errorCode === TOPIC_ALREADY_EXISTS) return
     throw new TopicFault(creationOutcome(topic, errorCode, errorMessage ?? undefined))
+  }
+
+  /** Metadata came, so the cluster is there: a controller that fails must not stop what goes to topics that exist. */
+  function controllerFailed(error: unknown): never {
+    if (error instanceof Throttled) throw error
+    const { ambiguous: _, ...outcome } = outcomeOfFault(error, mask)
+    throw new TopicFault({ ...outcome, scope: 'target' })
   }
 
   return {

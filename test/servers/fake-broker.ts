@@ -51,6 +51,8 @@ export interface FakeCluster extends AsyncDisposable {
   start(node: number): Promise<void>
   /** From now on who comes has to bring this password with SASL PLAIN, or this token with OAUTHBEARER; those that are in stay. */
   password: string | undefined
+  /** Nodes that refuse any password. */
+  readonly refusing: Set<number>
 }
 
 const API = { Produce: 0, Metadata: 3, SaslHandshake: 17, ApiVersions: 18, SaslAuthenticate: 36 }
@@ -95,17 +97,17 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
     if (api === API.ApiVersions) versions(reply, version)
     else if (api === API.SaslHandshake)
       reply.int16(0).array(['PLAIN', 'OAUTHBEARER'], (it) => reply.string(it))
-    else if (api === API.SaslAuthenticate) authenticate(socket, reply, request)
+    else if (api === API.SaslAuthenticate) authenticate(node, socket, reply, request)
     else if (cluster.password !== undefined && !known.has(socket)) return void socket.destroy()
     else if (api === API.Metadata) metadata(reply, request)
     else return produce(node, socket, reply, request)
     socket.write(reply.frame())
   }
 
-  function authenticate(socket: Socket, reply: Writer, request: Reader): void {
+  function authenticate(node: number, socket: Socket, reply: Writer, request: Reader): void {
     const said = request.bytes(request.int32()).toString()
     const [, , password = /auth=Bearer (\S+?)\x01/.exec(said)?.[1]] = said.split('\0')
-    const isRight = password === cluster.password
+    const isRight = password === cluster.password && !cluster.refusing.has(node)
     if (isRight) known.add(socket)
     reply.int16(isRight ? 0 : SASL_AUTHENTICATION_FAILED).string(isRight ? null : 'Authentication failed')
     // No bytes, and no end of the session.
@@ -208,6 +210,7 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
       servers[node] = server
     },
     password: undefined,
+    refusing: new Set(),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets.keys()) socket.destroy()
       for (const server of servers) server.close()

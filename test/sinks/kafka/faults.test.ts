@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/sink/index.ts'
-import { type FakeCluster, type Fate, startFakeCluster } from '../../servers/fake-broker.ts'
+import { type FakeCluster, startFakeCluster } from '../../servers/fake-broker.ts'
 import { freePort } from '../../servers/ports.ts'
 import { DELIVERED, deliverAll, message, never, type Options, open } from './bed.ts'
 
@@ -192,31 +192,6 @@ test('a partition without leader delays its own records alone', async () => {
   expect(kinds.get('retry')?.length).toBe(20 - cluster.log.length)
   for (const it of kinds.get('retry') ?? [])
     expect(it).toMatchObject({ scope: 'target', reason: 'server-error' })
-})
-
-test.each<[string, Fate]>([
-  ['answers that it timed out', { append: false, code: 7 }],
-  ['cuts what it is sent', { append: false, answer: 'cut' }],
-])('one of two brokers %s: what the other one leads goes on', async (_, fate) => {
-  await using cluster = await startFakeCluster({ events: [0, 1] }, 2)
-  cluster.onProduce(({ node }) => (node === 1 ? fate : undefined))
-  await using sink = await openOn(cluster)
-  const outcomes = await sink.deliver(some(40), never)
-  const scopes = outcomes.map((it) => (it.kind === 'retry' ? it.scope : it.kind))
-  expect([...new Set(scopes)].toSorted()).toEqual(['delivered', 'target'])
-  cluster.onProduce(() => undefined)
-  await deliverAll(
-    sink,
-    some(40).filter((_, i) => outcomes[i]?.kind === 'retry'),
-  )
-  expect(valuesOf(cluster).toSorted((a, b) => a - b)).toEqual(numbers(40))
-})
-
-test('one of two brokers fails, and it leads all of a topic: what goes to other topics goes on', async () => {
-  await using cluster = await startFakeCluster({ events: [0], audit: [1] }, 2)
-  cluster.onProduce(({ node }) => (node === 0 ? { append: false, code: 7 } : undefined))
-  await using sink = await openOn(cluster)
-  expect(await sink.deliver(some(1), never)).toMatchObject([{ kind: 'retry', scope: 'target' }])
 })
 
 test('throttled by quotas: it paces itself, and that is no failure', async () => {
