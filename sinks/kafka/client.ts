@@ -189,7 +189,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
   const links = new Map<string, BrokerConnection>()
   const nodes = new Map<number, Address>()
   let controller = -1
-  let firstSeed = 0
+  let searches = 0
   let closed = false
 
   function linkTo(address: Address): BrokerConnection {
@@ -204,11 +204,12 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     return link
   }
 
-  /** Those that are connected, those that the cluster named, those of the configuration; each once. */
+  /** Those that are connected, those that the cluster named, those of the configuration; each once. Each search begins with another one. */
   function candidates(): Address[] {
     const connected = [...links.values()].filter((it) => it.connected).map(({ address }) => address)
-    const start = firstSeed++ % seeds.length
-    const all = [...connected, ...nodes.values(), ...seeds.slice(start), ...seeds.slice(0, start)]
+    const turn = searches++
+    const from = (some: readonly Address[]) => some.map((_, i) => some[(turn + i) % some.length] as Address)
+    const all = [...connected, ...from([...nodes.values()]), ...from(seeds)]
     return [...new Map(all.map((it) => [shownAddress(it), it])).values()]
   }
 

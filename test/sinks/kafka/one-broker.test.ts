@@ -68,6 +68,18 @@ test('the controller refuses the credentials: what goes to topics that are there
   expect(await sink.deliver([message({ route: { topic: 'audit' } })], never)).toEqual([DELIVERED])
 })
 
+test('one of two brokers refuses the credentials, and no connection is left: the other one is asked soon', async () => {
+  const { cluster, options } = await startHalfOpenCluster({ events: [1], audit: [1] })
+  await using _ = cluster
+  await using sink = await openOn(cluster, options)
+  expect(await sink.deliver([message({ route: { topic: 'audit' } })], never)).toEqual([DELIVERED])
+  await cluster.end(1)
+  await cluster.start(1)
+  const outcomes: unknown[] = []
+  while (outcomes.length < 4 && cluster.log.length < 2) outcomes.push(...(await sink.deliver(some(1), never)))
+  expect(outcomes.at(-1)).toEqual(DELIVERED)
+})
+
 test('all brokers refuse the credentials: an outage of the sink', async () => {
   const { cluster, options } = await startHalfOpenCluster({ events: [0] })
   await using _ = cluster
