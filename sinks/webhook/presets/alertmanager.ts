@@ -3,6 +3,8 @@ import { cutLog, isOver, partsOf } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 const DAY_MS = 86_400_000
+/** How far Alertmanager's clock may be behind ours. */
+const CLOCKS_DIFFER_MS = 60_000
 
 /**
  * An alert for Alertmanager's API v2. Its labels name rule and object and nothing that changes, so that the alert that ends is
@@ -19,7 +21,9 @@ export const alertmanager: MessagePreset = {
     const over = isOver(message)
     // Alertmanager takes an alert that ends in the past as one that is resolved, and notifies nobody: it lasts from its delivery on.
     const fromMs = Math.max(Date.parse(timeOf(message)), nowMs)
-    const endsAt = over ? timeOf(message) : new Date(fromMs + resolveAfterMs).toISOString()
+    // One that ends in the future, by Alertmanager's clock, does not end the one that it has: the later end counts.
+    const overMs = Math.min(Date.parse(timeOf(message)), nowMs - CLOCKS_DIFFER_MS)
+    const endsAt = new Date(over ? overMs : fromMs + resolveAfterMs).toISOString()
     const content = {
       summary: cut(parts.headline, 1_000),
       severity: parts.severity,

@@ -6,7 +6,7 @@ import type { Message } from '../../../src/sink/index.ts'
 import { startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
 import { threeMessages, told } from './messages.ts'
-import { bodyOf, loadedPresets, MADE_MS } from './preset-body.ts'
+import { bodyOf, loadedPresets } from './preset-body.ts'
 
 const never = new AbortController().signal
 async function jsonOf(name: PresetName, message: Message, options: object = {}): Promise<any> {
@@ -225,27 +225,6 @@ test('pagerduty: keys and summaries keep their limits, and long keys stay differ
     return dedup_key
   }
   expect(await keyOf(`${'u'.repeat(400)}1`)).not.toBe(await keyOf(`${'u'.repeat(400)}2`))
-})
-
-test('alertmanager: what ends has the labels of what began, whatever was said of it', async () => {
-  const { crash, resolved } = threeMessages({})
-  const [began] = await jsonOf('alertmanager', crash!, { labels: { severity: 'page' } })
-  const [ended] = await jsonOf('alertmanager', resolved!, { labels: { severity: 'page' } })
-  expect(ended.labels).toEqual(began.labels)
-  expect(began.labels).toEqual({
-    alertname: 'crash-loops',
-    cluster: 'prod-eu',
-    namespace: 'shop',
-    kind: 'Pod',
-    name: 'web-5d9c-x2x',
-    severity: 'page',
-  })
-  expect(Date.parse(began.startsAt)).toBeLessThan(MADE_MS)
-  expect(Date.parse(began.endsAt) - MADE_MS).toBe(86_400_000)
-  expect(ended.endsAt).toBe(resolved!.event.time)
-  expect(ended).not.toHaveProperty('startsAt')
-  const [short] = await jsonOf('alertmanager', crash!, { resolveAfter: '1m' })
-  expect(Date.parse(short.endsAt) - MADE_MS).toBe(60_000)
 })
 
 test('what is shortened ends in no half of a character, an entity or an escape', async () => {

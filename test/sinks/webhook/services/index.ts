@@ -49,5 +49,5 @@ export const SERVICES: readonly (() => Service)[] = [
   createMattermost,
   createGoogleChat,
   createPagerduty,
-  createAlertmanager,
+  () => createAlertmanager().service,
 ]

@@ -98,19 +98,47 @@ export function createPagerduty(): Service {
   }
 }
 
-/** Alerts, API version 2. */
-export function createAlertmanager(): Service {
-  return {
+/**
+ * Alerts, API version 2. A posted alert is merged with the one that has its labels as Alertmanager's `Put` and `Merge` do it
+ * (`provider/mem/mem.go`, `alert/alert.go`). `behindMs`: how far its clock is behind ours.
+ */
+export function createAlertmanager({ behindMs = 0 } = {}) {
+  const alerts = new Map<string, { startsMs: number; endsMs: number }>()
+  const hasEnded = ({ endsMs }: { endsMs: number }) => endsMs <= Date.now() - behindMs
+
+  function put({ labels, startsAt, endsAt }: { labels: object; startsAt?: string; endsAt: string }): void {
+    const key = JSON.stringify(Object.entries(labels).toSorted())
+    const endsMs = Date.parse(endsAt)
+    const posted = { startsMs: startsAt === undefined ? endsMs : Date.parse(startsAt), endsMs }
+    const old = alerts.get(key)
+    const isWithin = (ms: number) => old !== undefined && ms > old.startsMs && ms < old.endsMs
+    const overlaps = isWithin(posted.endsMs) || isWithin(posted.startsMs)
+    alerts.set(key, old && overlaps ? merged(old, posted) : posted)
+  }
+
+  function merged(old: { startsMs: number; endsMs: number }, posted: typeof old): typeof old {
+    const keepsEnd = hasEnded(posted) ? hasEnded(old) : true
+    return {
+      startsMs: Math.min(old.startsMs, posted.startsMs),
+      endsMs: keepsEnd ? Math.max(old.endsMs, posted.endsMs) : posted.endsMs,
+    }
+  }
+
+  const service: Service = {
     name: 'alertmanager',
+    forget: () => alerts.clear(),
     options: { auth: { bearer: 'the-right-token' } },
     wrong: { options: { auth: { bearer: 'a-wrong-token' } }, status: 401 },
     throttled: { status: 429, headers: { 'retry-after': '1' } },
     answer({ headers, body }) {
       if (headers.authorization !== 'Bearer the-right-token') return { status: 401 }
-      const alerts = jsonIn(body)
-      return Array.isArray(alerts) && alerts.every((it) => it.labels?.alertname)
-        ? { status: 200 }
-        : { status: 400 }
+      const posted = jsonIn(body)
+      if (!Array.isArray(posted) || !posted.every((it) => it.labels?.alertname)) return { status: 400 }
+      if (posted.some((it) => it.startsAt && Date.parse(it.endsAt) < Date.parse(it.startsAt)))
+        return { status: 400, body: '"start time must be before end time"' }
+      for (const it of posted) put(it)
+      return { status: 200 }
     },
   }
+  return { service, firing: () => [...alerts.values()].filter((it) => !hasEnded(it)).length }
 }
