@@ -175,7 +175,7 @@ class Held {
 interface Open {
   items: Item[]
   bytes: number
-  /** Of the first call. */
+  /** Of the oldest call. */
   calledMs: number
   stop: AbortController
   timer: NodeJS.Timeout
@@ -210,6 +210,7 @@ function joined({ max, maxBytes, waitMs }: BatchFormat, send: Send): Send {
     if (open && (open.items.length + items.length > max || open.bytes + bytes > maxBytes)) end(open)
     open ??= begin(calledMs)
     const mine = open
+    mine.calledMs = Math.min(mine.calledMs, calledMs)
     const at = mine.items.length
     mine.items.push(...items)
     mine.bytes += bytes

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { createBatches } from '../../../sinks/webhook/batches.ts'
 import webhook from '../../../sinks/webhook/index.ts'
 import { type ReceivedRequest, startReceiver } from '../../servers/receiver.ts'
+import { waitFor } from '../../wait-for.ts'
 import { messageOf, openSink } from '../bed.ts'
 
 const never = new AbortController().signal
@@ -159,4 +161,28 @@ test('wait: a stop does not wait', async () => {
   stop.abort()
   expect(await outcomes).toMatchObject(Array(2).fill({ kind: 'retry', scope: 'sink' }))
   expect(hook.requests).toEqual([])
+})
+
+test('wait: a request is as old as the oldest of its calls, also of one that joins it later', async () => {
+  const calledMs: number[] = []
+  const answered = Promise.withResolvers<void>()
+  const deliver = createBatches(
+    {
+      ...{ max: 2, maxBytes: 1_000, waitMs: 60_000 },
+      item: (message) => ({ message, bytes: Buffer.from('x'), size: 1 }),
+      body: () => ({ body: Buffer.from('x'), headers: {} }),
+    },
+    async (_items, _signal, ms) => {
+      calledMs.push(ms)
+      if (calledMs.length === 1) await answered.promise
+      return { outcome: { kind: 'delivered' }, status: 200 }
+    },
+  )
+  const older = deliver(named(3), never)
+  await waitFor(() => calledMs.length === 1, { what: 'the first request' })
+  // It opens the request that the third event of the older call makes full.
+  const younger = deliver(named(1), never)
+  answered.resolve()
+  expect(await Promise.all([older, younger])).toEqual([Array(3).fill(DELIVERED), [DELIVERED]])
+  expect(calledMs).toEqual([calledMs[0], calledMs[0]])
 })
