@@ -105,7 +105,7 @@ export class LaneWorker {
       const entries = await this.#reading.read(state, count)
       if (entries && !this.#dropped) this.#accept(entries)
     } catch (error) {
-      this.#reading.failed(error)
+      if (!this.#dropped) this.#reading.failed(error)
     } finally {
       budget.give(this.sink, reserved)
       this.#reading.end()
