@@ -32,7 +32,7 @@ import { boundsOf, disconnect, openConnections, startRedisUpkeep } from './redis
 import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
 import { followSilences } from './silences.ts'
 import { createSinkActions } from './sink-set/actions.ts'
-import { sinkContexts } from './sink-set/contexts.ts'
+import { forgetOldGauges, sinkContexts } from './sink-set/contexts.ts'
 import { createSinkSet } from './sink-set/set.ts'
 import { siteOnRequest } from './site-on-request.ts'
 import { createRuleErrors, STARTING, startStatusReporting } from './status-reporting.ts'
@@ -150,7 +150,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const rules = () => snapshots.current.config.rules
   const actions = createSinkActions({ ...common, redis: report, rules })
   const contextOf = sinkContexts({ ...common, cluster, redis: report, actions })
-  const sinkSet = createSinkSet({ contextOf, log })
+  const onReplaced = (sink: string) => forgetOldGauges(common.metrics.registry, sink)
+  const sinkSet = createSinkSet({ contextOf, log, onReplaced })
   opened.defer(() => sinkSet.close())
   const delivers = role !== 'watch'
   const prepared = await sinkSet.prepare(delivers ? config.sinks : [], first.choices.typeOf)

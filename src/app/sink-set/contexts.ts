@@ -14,6 +14,9 @@ type Own = Counter<'sink'> | Gauge<'sink'>
 
 const own = new WeakMap<Registry, Map<string, Own>>()
 
+/** For each sink the names of the gauges that its newest context has. */
+const gauges = new WeakMap<Registry, Map<string, Set<string>>>()
+
 /**
  * Metrics of sink types: `kubeherald_<type>_<name>{sink}`, shared by sinks of one type. Their only label is the sink, so
  * delivered data cannot create series. Metrics beyond the limit count nothing and are reported by `onRefused`. Throws if
@@ -30,6 +33,10 @@ export function createSinkMetrics(
   const prefix = prefixOf(type)
   const known = own.get(registry) ?? new Map<string, Own>()
   own.set(registry, known)
+  const newest = gauges.get(registry) ?? new Map<string, Set<string>>()
+  gauges.set(registry, newest)
+  const names = new Set<string>()
+  newest.set(sink, names)
 
   /** Returns the metric of that name and kind; creates it within the limit. */
   function have<M extends Own>(
@@ -58,9 +65,17 @@ export function createSinkMetrics(
     gauge(name, help) {
       const config = { name: prefix + name, help, labelNames, registers }
       const gauge = have(name, Gauge<'sink'>, () => new Gauge(config))
+      names.add(config.name)
       return (value) => gauge?.set({ sink }, value)
     },
   }
+}
+
+/** Removes the series of gauges that a sink had before it was replaced, and no longer has. */
+export function forgetOldGauges(registry: Registry, sink: string): void {
+  const names = gauges.get(registry)?.get(sink)
+  for (const [name, metric] of own.get(registry) ?? [])
+    if (metric instanceof Gauge && !names?.has(name)) metric.remove({ sink })
 }
 
 /** Returns the prefix of a type's metrics. */

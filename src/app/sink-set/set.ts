@@ -27,6 +27,8 @@ interface Prepared extends AsyncDisposable {
 interface SinkSetParts {
   contextOf(name: string, type: SinkType): SinkContext
   log: Logger
+  /** Called when a replaced sink is closed. */
+  onReplaced?(name: string): void
   /** Time limit for opening a sink, in milliseconds. */
   openLimitMs?: number
 }
@@ -64,7 +66,7 @@ export function createSinkSet(parts: SinkSetParts): SinkSet {
   function exchange({ name, source }: SinkConfig, sink: Sink): void {
     const known = sinks.get(name)
     if (known) {
-      known.replace(sink)
+      void known.replace(sink).then(() => parts.onReplaced?.(name))
       log.info({ sink: name }, 'its options changed: it was opened again')
     } else sinks.set(name, new ReplaceableSink(sink))
     sources.set(name, source)
@@ -147,10 +149,12 @@ class ReplaceableSink implements Sink {
     return this.#current.sink.warnings?.() ?? []
   }
 
-  replace(sink: Sink): void {
+  /** Resolves when the old one is closed. */
+  replace(sink: Sink): Promise<void> {
     const closing: Promise<void> = this.#current.retire().finally(() => this.#retiring.delete(closing))
     this.#retiring.add(closing)
     this.#current = new Used(sink)
+    return closing
   }
 
   async close(): Promise<void> {

@@ -94,6 +94,27 @@ test('another type under the same name begins with metrics of its own, and takes
   await waitFor(() => one.open() === 0 && two.open() === 1, { what: 'the old sink to be closed' })
 })
 
+test('a sink that has no buttons any more has no series of their connection, and keeps its other ones', async () => {
+  await using redis = await startRedis()
+  await using slack = await startSlack()
+  const chat = `type: slack, token: ${slack.token}, apiUrl: "${slack.apiUrl}", channel: "#shop"`
+  const actions = `actions: { appToken: ${slack.clicks.appToken}, anyone: true }`
+  const rules = '[{ name: a, to: [chat] }]'
+  await using app = await start(redis, await configOf(`{ chat: { ${chat}, ${actions} } }`, rules))
+  const isThere = async (series: string) =>
+    (await seriesOf(app)).includes(`kubeherald_slack_${series}{sink="chat"} 1`)
+  await waitFor(() => isThere('buttons_connected'), { what: 'the connection for buttons' })
+  await app.apply(await configOf(`{ chat: { ${chat}, ${actions}, timeout: 9s } }`, rules))
+  await waitFor(() => isThere('buttons_connected'), {
+    what: 'the connection of the sink that was opened again',
+  })
+  await app.apply(await configOf(`{ chat: { ${chat} } }`, rules))
+  await waitFor(async () => !(await seriesOf(app)).join('\n').includes('buttons_connected{'), {
+    what: 'the end of the series',
+  })
+  expect((await seriesOf(app)).join('\n')).toContain('kubeherald_slack_digests_total{sink="chat"} 0')
+})
+
 test('a limit that comes with a reload begins at zero, and what its rule has counted stays', async () => {
   await using redis = await startRedis()
   await using app = await start(redis, await configOf('{ x: { type: one } }', A))
