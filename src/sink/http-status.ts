@@ -30,7 +30,8 @@ function policyOf(status: number): readonly [reason: Reason, retryScope?: Scope]
   // 402: the account's plan does not permit it.
   if (status === 401 || status === 402 || status === 403 || status === 407) return ['auth', 'sink']
   if (status === 410) return ['gone', 'sink']
-  if (status === 404) return ['config', 'sink']
+  // A page in place of the receiver, such as that of a maintenance, or a proxy that does not lead there.
+  if (status === 404 || status === 405 || status === 421 || status === 426) return ['config', 'sink']
   if (status === 408) return ['timeout', 'sink']
   if (status === 409) return ['server-error', 'event']
   if (status === 425 || status === 502 || status === 503 || status === 504) return ['server-error', 'sink']
