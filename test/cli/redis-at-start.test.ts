@@ -79,22 +79,31 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends a start that waits for Redis'
 })
 
 test.each([
-  { what: 'a wrong password', password: 'right', code: 1, says: 'refuses' },
-  { what: 'a policy that evicts', policy: 'allkeys-lru', code: 2, says: 'allkeys-lru' },
-  { what: 'the layout of a newer version', layout: '99', code: 2, says: 'layout 99' },
-])('$what ends a start: waiting would not help', async ({ password, policy, layout, code, says }) => {
+  { what: 'a wrong password', password: 'right', code: 1, message: 'refuses' },
+  { what: 'a policy that evicts', policy: 'allkeys-lru', code: 2, message: 'allkeys-lru' },
+  { what: 'the layout of a newer version', layout: '99', code: 2, message: 'layout 99' },
+  {
+    what: 'less memory than the dead letters may use',
+    maxmemory: '32mb',
+    bound: 'deadLetters: { maxBytes: 64MB }\n',
+    code: 2,
+    message: 'maxmemory',
+  },
+])('$what ends a start: waiting would not help', async (row) => {
+  const { password, policy, layout, maxmemory, bound = '', code, message } = row
   using desk = openDesk()
   await using kubernetes = await cluster()
   const args = [
     ...(password ? ['--requirepass', password] : []),
     ...(policy ? ['--maxmemory-policy', policy] : []),
+    ...(maxmemory ? ['--maxmemory', maxmemory] : []),
   ]
   await using redis = await startRedis({ args, ...(password && { password }) })
   if (layout) await redis.command('SET', keysOf('demo').schema, layout)
-  const more = `cluster: demo\nredis: { url: "${redis.url}", password: PASSWORD }\nkubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`
+  const more = `${bound}cluster: demo\nredis: { url: "${redis.url}", password: PASSWORD }\nkubernetes: { kubeconfig: "${kubernetes.kubeconfig}" }`
   desk.write('kubeherald.yaml', configuration(more))
   const { stderr, ...result } = await desk.run()
-  expect({ ...result, stderr }).toMatchObject({ code, stderr: expect.stringContaining(says) })
+  expect({ ...result, stderr }).toMatchObject({ code, stderr: expect.stringContaining(message) })
   expect(stderr).not.toContain('PASSWORD')
   expect(stderr).not.toContain('waiting for Redis')
 })
