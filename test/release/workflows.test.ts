@@ -7,6 +7,7 @@ import { ROOT } from '../packed.ts'
 interface Step {
   uses?: string
   run?: string
+  env?: Record<string, string>
   with?: Record<string, unknown>
 }
 
@@ -96,6 +97,22 @@ test('what is released is made of nothing that another run left in a cache', () 
   }
   const builds = steps.filter(({ uses }) => uses?.startsWith('docker/build-push-action@'))
   for (const step of builds) expect(step.with).toMatchObject({ 'no-cache': true })
+})
+
+test('a download names its artifact, and a build leaves no record that cannot be unpacked among them', () => {
+  const all = workflows.flatMap(({ steps }) => steps)
+  const builds = all.filter(({ uses }) => uses?.startsWith('docker/build-push-action@'))
+  expect(builds.length).toBeGreaterThan(1)
+  for (const { env } of builds) expect(env).toMatchObject({ DOCKER_BUILD_RECORD_UPLOAD: 'false' })
+  const uploads = all.filter(({ uses }) => uses?.startsWith('actions/upload-artifact@'))
+  const names = uploads.map((step) => step.with?.['name'])
+  const downloads = all.flatMap(({ run = '' }) => run.match(/gh run download .*/g) ?? [])
+  expect(downloads.length).toBeGreaterThan(1)
+  for (const command of downloads) {
+    const named = [...command.matchAll(/--name (\S+)/g)].map(([, name]) => name)
+    expect(named, command).not.toEqual([])
+    expect(names, command).toEqual(expect.arrayContaining(named))
+  }
 })
 
 test('no workflow names the host of a package registry: npm publishes to its default, by trusted publishing', () => {
