@@ -17,14 +17,14 @@ const GOOD = {
 }
 
 /** Runs a script of the release in a repository that has these files. */
-function release(script: string, argument: string, files: Record<string, string>) {
+function release(script: string, argument: string, files: Record<string, string>, input = '') {
   const folder = mkdtempSync(join(tmpdir(), 'kubeherald-release-'))
   try {
     cpSync(join(ROOT, 'deploy/release'), join(folder, 'deploy/release'), { recursive: true })
     mkdirSync(join(folder, 'deploy/helm/kubeherald'), { recursive: true })
     for (const [path, text] of Object.entries({ ...GOOD, ...files })) writeFileSync(join(folder, path), text)
     const args = [join(folder, 'deploy/release', script), argument]
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', input })
     return { status, stdout, stderr }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -47,6 +47,20 @@ test.each([
 
 test('a tag that is no version is refused', () => {
   expect(release('version.mjs', 'v1.2.3-rc.1$(id)', {}).stderr).toContain('is not vX.Y.Z')
+})
+
+test.each([
+  ['v1.2.3', ['v1.2.3'], true],
+  ['v1.10.0', ['v1.9.9', 'v1.10.0', 'v1.2.11'], true],
+  ['v1.0.1', ['v1.0.0', 'v1.0.1', 'v1.1.0'], false],
+  ['v1.0.0', ['v1.0.0', 'v2.0.0-rc.1', 'nightly'], true],
+])('%s of %j is the latest version: %s', (tag, tags, isLatest) => {
+  const { status, stdout } = release('latest.mjs', tag, {}, `${tags.join('\n')}\n`)
+  expect({ status, stdout }).toEqual({ status: 0, stdout: `latest=${isLatest}\n` })
+})
+
+test('a list of tags without that of the release is refused', () => {
+  expect(release('latest.mjs', 'v1.2.3', {}, '')).toMatchObject({ status: 1, stdout: '' })
 })
 
 test('the notes are the section of the changelog', () => {
