@@ -58,6 +58,12 @@ test.each<[name: string, values: object, says: string]>([
   ['half a configuration', { config: { watch: ['Event'] } }, 'config has some of watch, sinks and rules'],
   ['two configurations', { config: CONFIG, existingConfigMap: 'mine' }, 'leave one of them out'],
   [
+    'a cluster that the configuration elsewhere does not get',
+    { cluster: 'prod-eu', existingConfigMap: 'mine', redis: {} },
+    'cluster has no effect with existingConfigMap',
+  ],
+  ['a Redis that it does not get', { existingConfigMap: 'mine' }, 'redis.url has no effect with'],
+  [
     'keys of no Secret',
     { redis: { ...REDIS.redis, passwordKey: 'p' } },
     'are keys of redis.existingSecret: name it',

@@ -57,7 +57,6 @@ export const VALUES: Readonly<Record<string, object>> = {
   },
   'a PodMonitor': { ...REDIS, service: { enabled: false }, metrics: { podMonitor: { enabled: true } } },
   'everything of the pods': {
-    ...REDIS,
     existingConfigMap: 'mine',
     image: { repository: 'localhost:5000/kubeherald', digest: `sha256:${'0'.repeat(64)}` },
     imagePullSecrets: [{ name: 'registry' }],

@@ -76,6 +76,10 @@
 {{- fail "config and existingConfigMap are both given: leave one of them out" }}
 {{- end }}
 {{- if and $values.config (not $values.config.include) (not (and $values.config.watch $values.config.sinks $values.config.rules)) }}
+{{- if $values.existingConfigMap }}
+{{- if $values.cluster }}{{ fail "cluster has no effect with existingConfigMap: write it into kubeherald.yaml of that ConfigMap" }}{{ end }}
+{{- if $redis.url }}{{ fail "redis.url has no effect with existingConfigMap: write it into kubeherald.yaml of that ConfigMap" }}{{ end }}
+{{- end }}
 {{- if or $values.config.watch $values.config.sinks $values.config.rules }}
 {{- fail "config has some of watch, sinks and rules, but not all of them: what is watched, where it can go, and what goes where" }}
 {{- end }}
