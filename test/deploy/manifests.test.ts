@@ -46,6 +46,21 @@ test.each(ODD_VALUES.map(([name, release, values], i) => ({ name, release, value
   },
 )
 
+test('a new pod is ready before an old one ends, unless the values want the old one to end first', async () => {
+  const strategyOf = async (values: object) =>
+    find(await renderChart({ redis: { url: 'redis://r' }, ...values }), 'Deployment')['spec'].strategy
+  expect(await strategyOf({})).toEqual({
+    type: 'RollingUpdate',
+    rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+  })
+  expect(await strategyOf({ strategy: 'Recreate' })).toEqual({ type: 'Recreate' })
+  await bed.addNamespace('strategies')
+  for (const strategy of ['RollingUpdate', 'Recreate', 'RollingUpdate']) {
+    const manifests = await renderChart({ redis: { url: 'redis://r' }, strategy }, 'strategies')
+    await bed.apply([find(manifests, 'Deployment')])
+  }
+})
+
 test.each(['single', 'ha', 'namespaced'])(
   'the overlay %s is taken by the API server as it is, and its pods are restricted',
   async (overlay) => {

@@ -15,6 +15,7 @@ test.each<[name: string, values: object, says: string]>([
     { redis: { bundled: { enable: true } } },
     `- at '/redis/bundled': additional properties 'enable' not allowed`,
   ],
+  ['a strategy that there is not', { strategy: 'OnDelete' }, "- at '/strategy': value must be one of"],
   ['a mode that there is not', { mode: 'ha' }, `- at '/mode': value must be one of 'single', 'split'`],
   ['text for a number', { replicas: '2' }, `- at '/replicas': got string, want integer`],
   ['a key of kubeherald.yaml that there is not', { config: { ...CONFIG, sink: {} } }, 'sink'],
@@ -56,13 +57,13 @@ test.each<[name: string, values: object, says: string]>([
     'redis.bundled.enabled and redis.url name',
   ],
   ['half a configuration', { config: { watch: ['Event'] } }, 'config has some of watch, sinks and rules'],
-  ['two configurations', { config: CONFIG, existingConfigMap: 'mine' }, 'leave one of them out'],
   [
     'a cluster that the configuration elsewhere does not get',
     { cluster: 'prod-eu', existingConfigMap: 'mine', redis: {} },
     'cluster has no effect with existingConfigMap',
   ],
   ['a Redis that it does not get', { existingConfigMap: 'mine' }, 'redis.url has no effect with'],
+  ['two configurations', { config: CONFIG, existingConfigMap: 'mine' }, 'leave one of them out'],
   [
     'keys of no Secret',
     { redis: { ...REDIS.redis, passwordKey: 'p' } },

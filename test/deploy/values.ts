@@ -56,6 +56,12 @@ export const VALUES: Readonly<Record<string, object>> = {
     },
   },
   'a PodMonitor': { ...REDIS, service: { enabled: false }, metrics: { podMonitor: { enabled: true } } },
+  'a claim that one node mounts at a time': {
+    ...REDIS,
+    strategy: 'Recreate',
+    extraVolumes: [{ name: 'audit', persistentVolumeClaim: { claimName: 'audit' } }],
+    extraVolumeMounts: [{ name: 'audit', mountPath: '/var/lib/kubeherald/audit' }],
+  },
   'everything of the pods': {
     existingConfigMap: 'mine',
     image: { repository: 'localhost:5000/kubeherald', digest: `sha256:${'0'.repeat(64)}` },

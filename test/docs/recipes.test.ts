@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { openDesk } from '../cli/cli.ts'
 import { runHere } from '../cli/here.ts'
 import { renderedMessages } from './rendered.ts'
@@ -57,6 +58,18 @@ test.each(recipes.map((it) => [it.place, it] as const))(
     for (const block of shown) expect(missingLines(block, rendered), rendered).toEqual([])
   },
 )
+
+test('a claim that one node mounts at a time comes with values that end the old pod before the new one starts', () => {
+  const blocks = PAGES.flatMap((page) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(BLOCK)])
+  const bodies = blocks.map(([, , content = '']) => content)
+  const claims = bodies.filter((it) => it.startsWith('# claim.yaml\n') && it.includes('ReadWriteOnce'))
+  expect(claims).not.toEqual([])
+  for (const claim of claims) {
+    const before = bodies.slice(0, bodies.indexOf(claim))
+    const values = before.findLast((it) => it.startsWith('# values.yaml\n')) ?? ''
+    expect(parse(values)).toMatchObject({ strategy: 'Recreate' })
+  }
+})
 
 test.each(['try.yaml', 'kubeherald.yaml'])('nothing is wrong with %s of the quick start', async (name) => {
   const text = readFileSync(join(ROOT, 'docs/quick-start.md'), 'utf8')
