@@ -1,6 +1,9 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+// @ts-expect-error a script without types
+import { MALLOC, NODE_FLAGS } from '../deploy/build/node-flags.mjs'
 import { type Elsewhere, installElsewhere } from './packed.ts'
 import { startOtlpReceiver } from './servers/otlp.ts'
 import { startProgram } from './servers/process.ts'
@@ -40,6 +43,13 @@ import { registerHooks } from 'node:module'
 const loads = []
 registerHooks({ load(url, context, next) { loads.push(url); return next(url, context) } })
 process.on('exit', () => console.log(loads.join('\\n')))
+`
+
+/** Prints how the command started Node. */
+const STARTED = `
+const { execArgv, argv, env } = process
+const malloc = Object.entries(env).filter(([name]) => name.startsWith('MALLOC_')).sort()
+console.log(JSON.stringify({ execArgv, args: argv.slice(2), malloc }))
 `
 
 let elsewhere: Elsewhere
@@ -95,6 +105,30 @@ test('what ships has the libraries', () => {
   expect(librariesIn(all)).toEqual(Object.keys(MARKS))
   const code = all.map((file) => readFileSync(join(dirname(elsewhere.main), file), 'utf8')).join('\n')
   expect(Object.entries(MARKS_OF_PROGRAM).filter(([, mark]) => !code.includes(mark))).toEqual([])
+})
+
+test('the command runs in any POSIX shell: env of BusyBox has no -S', () => {
+  expect(readFileSync(elsewhere.main, 'utf8').split('\n')[0]).toBe('#!/bin/sh')
+  writeFileSync(join(elsewhere.folder, 'started.mjs'), STARTED)
+  const link = join(elsewhere.folder, 'a link')
+  symlinkSync(elsewhere.main, link)
+  const env = {
+    PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+    NODE_OPTIONS: `--import ${join(elsewhere.folder, 'started.mjs')}`,
+  }
+  for (const [command, ...args] of [[link], ['sh', link]] as const) {
+    const { status, stdout, stderr } = spawnSync(command, [...args, 'no-command', 'a b'], {
+      env,
+      encoding: 'utf8',
+    })
+    const [started = ''] = stdout.split('\n')
+    expect(status, stderr).toBe(2)
+    expect(JSON.parse(started)).toEqual({
+      execArgv: NODE_FLAGS,
+      args: ['no-command', 'a b'],
+      malloc: Object.entries(MALLOC).sort(),
+    })
+  }
 })
 
 test.each([

@@ -130,8 +130,9 @@ for (const [path, body] of page.files) {
 
 const main = readFileSync(`${OUT}/main.js`, 'utf8')
 const environment = Object.entries(MALLOC).map(([name, value]) => `${name}=${value}`)
-const shebang = ['#!/usr/bin/env -S', ...environment, 'node', ...NODE_FLAGS].join(' ')
-writeFileSync(`${OUT}/main.js`, `${shebang}\n${main}`)
+// A shell runs the second line, which is a string and a comment to JavaScript: BusyBox's env has no -S.
+const command = `export ${environment.join(' ')}; exec node ${NODE_FLAGS.join(' ')} "$0" "$@"`
+writeFileSync(`${OUT}/main.js`, `#!/bin/sh\n":" //; ${command}\n${main}`)
 chmodSync(`${OUT}/main.js`, 0o755)
 cpSync('src/rules/sets', `${OUT}/rule-sets`, { recursive: true, filter: (file) => !/\.(md|ts)$/.test(file) })
 writeFileSync(
