@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse as parseYaml } from 'yaml'
 import { type ApplyBed, startApplyBed } from './apply.ts'
 import { find, type Manifest, parse, ROOT, renderChart, renderOverlay } from './render.ts'
 import { ODD_VALUES, VALUES } from './values.ts'
@@ -59,6 +60,18 @@ test('a new pod is ready before an old one ends, unless the values want the old 
     const manifests = await renderChart({ redis: { url: 'redis://r' }, strategy }, 'strategies')
     await bed.apply([find(manifests, 'Deployment')])
   }
+})
+
+test('pods listen for probes on IPv6, too', async () => {
+  const hostOf = (manifests: readonly Manifest[]) => {
+    const maps = manifests.filter(({ kind, data }) => kind === 'ConfigMap' && data['kubeherald.yaml'])
+    return maps.map(({ data }) => parseYaml(data['kubeherald.yaml']).server.host)
+  }
+  expect(hostOf(await renderChart({ redis: { url: 'redis://r' } }))).toEqual(['::'])
+  for (const overlay of ['single', 'ha', 'namespaced'])
+    expect(hostOf(await renderOverlay(`${ROOT}deploy/kustomize/overlays/${overlay}`)), overlay).toEqual([
+      '::',
+    ])
 })
 
 test.each(['single', 'ha', 'namespaced'])(

@@ -1,9 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { constants, networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import { createAccess } from '../../src/observe/server/access.ts'
 import { type HealthServer, startServer } from '../../src/observe/server/http.ts'
+import { createSite } from '../../src/observe/server/site.ts'
 import { waitFor } from '../wait-for.ts'
 
 let server: HealthServer | undefined
@@ -31,6 +34,58 @@ async function ask(said: string, patienceMs?: number): Promise<string> {
   socket.write(said)
   return text(socket)
 }
+
+/** How Node asks the kernel for an address: returns 0 or a negative error number. */
+interface TcpBinding {
+  binding(name: 'tcp_wrap'): { TCP: { prototype: { bind6(...args: unknown[]): number } } }
+}
+
+describe('on all interfaces', () => {
+  const ALL = { host: '::', port: 0, metrics: createMetrics(), vitals }
+  const start = () => startServer(ALL)
+  const livez = async (address: string, { url }: HealthServer) =>
+    (await fetch(`http://${address}:${new URL(url).port}/livez`)).status
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.map(({ address }) => address),
+  )
+
+  test('the server answers IPv4', async () => {
+    server = await start()
+    expect(await livez('127.0.0.1', server)).toBe(200)
+  })
+
+  test.skipIf(!addresses.includes('::1'))('the server answers IPv6', async () => {
+    server = await start()
+    expect(await livez('[::1]', server)).toBe(200)
+  })
+
+  test('the server answers IPv4 where the kernel has no IPv6', async () => {
+    const { TCP } = (process as unknown as TcpBinding).binding('tcp_wrap')
+    const bind = vi.spyOn(TCP.prototype, 'bind6').mockReturnValue(-constants.errno.EAFNOSUPPORT)
+    try {
+      server = await start()
+      expect(bind).toHaveBeenCalled()
+    } finally {
+      bind.mockRestore()
+    }
+    expect(await livez('127.0.0.1', server)).toBe(200)
+    expect(server.url).toMatch(/^http:\/\/0\.0\.0\.0:/)
+  })
+
+  test('a client of IPv4 has its own address where a refused request is logged', async () => {
+    const peers: string[] = []
+    const onRefused = ({ peer }: { peer: string }) => void peers.push(peer)
+    const site = createSite({ access: () => createAccess({}), api: async () => {}, onRefused })
+    server = await startServer({ ...ALL, site: async () => site })
+    const page = `http://127.0.0.1:${new URL(server.url).port}/`
+    expect((await fetch(page, { headers: { via: '1.1 proxy' } })).status).toBe(404)
+    expect(peers).toEqual(['127.0.0.1'])
+  })
+
+  test('an address that is not of this machine is an error', async () => {
+    await expect(startServer({ ...ALL, host: '2001:db8::1' })).rejects.toThrow('cannot listen on 2001:db8::1')
+  })
+})
 
 const END = 'host: a\r\nconnection: close\r\n\r\n'
 

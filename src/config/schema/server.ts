@@ -102,7 +102,10 @@ export const Server = z
       .string()
       .min(1, 'is empty: 127.0.0.1 is this machine, 0.0.0.0 all interfaces')
       .default('127.0.0.1')
-      .meta({ description: '127.0.0.1 for this machine (default), 0.0.0.0 for all interfaces.' }),
+      .meta({
+        description:
+          '127.0.0.1 for this machine (default), :: for all interfaces, 0.0.0.0 for those of IPv4.',
+      }),
     port: Port.default(9464).meta({ description: '1 to 65535, or 0 for any free one; default: 9464.' }),
     tokens: z
       .array(Token)

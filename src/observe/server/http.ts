@@ -29,6 +29,9 @@ const PATIENCE_MS = 5_000
 /** With more, the oldest one is closed that has sent no whole request, or has its whole answer. */
 const MAX_CONNECTIONS = 1_500
 
+/** All addresses of this machine, of both families. */
+const ALL = '::'
+
 /** More requests for metrics within a second share the last text: one takes milliseconds of the process. */
 const RENDERED_PER_SECOND = 20
 
@@ -61,7 +64,8 @@ export async function startServer(options: ServerOptions): Promise<HealthServer>
     if (connections.size > maxConnections) closeOldest(connections, socket)
   })
   const listen = async (at: number) => {
-    server.listen(at, host)
+    // Without a host Node listens on `::`, which takes IPv4 as well, or on 0.0.0.0 where the kernel has no IPv6.
+    server.listen(at, host === ALL ? undefined : host)
     await once(server, 'listening')
   }
   const listening = listen(port).catch((error: NodeJS.ErrnoException) => {
@@ -71,9 +75,10 @@ export async function startServer(options: ServerOptions): Promise<HealthServer>
   await listening.catch((error: NodeJS.ErrnoException) => {
     throw new ServerError(`cannot listen on ${host}:${port}: ${adviceOn(error)}, or server: false`)
   })
-  const address = server.address() as AddressInfo
+  const { address, port: ours } = server.address() as AddressInfo
+  const name = host === ALL ? address : host
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    url: `http://${name.includes(':') ? `[${name}]` : name}:${ours}`,
     async close() {
       const closed = once(server, 'close')
       server.close()

@@ -41,7 +41,7 @@ export function createSite({ access, api, onRefused }: SiteParts): Site {
   return async (request, response) => {
     const { method = '', url = '', headers, httpVersion, socket } = request
     const [path = '', query = ''] = url.split('?', 2)
-    const asking: Asking = { method, url, headers, httpVersion, peer: socket.remoteAddress ?? '' }
+    const asking: Asking = { method, url, headers, httpVersion, peer: peerOf(socket) }
     const note = (reason: Refused['reason'], who?: string) => {
       const { host, origin } = headers
       onRefused({ reason, method, path, peer: asking.peer, host, origin, who })
@@ -61,6 +61,11 @@ export function createSite({ access, api, onRefused }: SiteParts): Site {
     const call = { request, response, path, query: new URLSearchParams(query), caller }
     return api({ ...call, isStillAllowed, noteRefusal })
   }
+}
+
+/** A server on `::` has clients of IPv4 as `::ffff:10.1.2.3`. */
+function peerOf({ remoteAddress = '' }: IncomingMessage['socket']): string {
+  return remoteAddress.replace(/^::ffff:(?=\d+\.)/, '')
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse, { status, detail }: Refusal) {

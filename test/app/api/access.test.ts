@@ -46,8 +46,11 @@ describe('without tokens and proxy', () => {
   test.each<[string, Partial<Asking>, string | number]>([
     ['a program of this machine may act', {}, 'local act'],
     ['by IPv6, too', { peer: '::1', headers: { host: '[::1]:9464' } }, 'local act'],
+    ['by IPv4 on a server of both, too', { peer: '::ffff:127.0.0.1' }, 'local act'],
     ['an address elsewhere gets nothing', { peer: '10.1.2.3' }, 404],
+    ['nor does one of IPv4 on a server of both', { peer: '::ffff:10.1.2.3' }, 404],
     ['a sidecar gets nothing', { peer: '127.0.0.6' }, 404],
+    ['nor does it on a server of both', { peer: '::ffff:127.0.0.6' }, 404],
     [
       'a proxy of this machine gets nothing',
       { headers: { host: 'localhost', 'x-forwarded-for': '10.1.2.3' } },
@@ -154,6 +157,7 @@ describe('with a proxy', () => {
       { peer: '11.1.2.3', headers: { 'x-user': 'alice' } },
       401,
     ],
+    ['nor from IPv4 elsewhere', { peer: '::ffff:11.1.2.3', headers: { 'x-user': 'alice' } }, 401],
     ['nor from this machine', { headers: { host: 'localhost', 'x-user': 'alice' } }, 401],
     [
       'a user with the name of a token is another actor',

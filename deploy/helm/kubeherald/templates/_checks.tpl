@@ -43,7 +43,7 @@
 {{- define "kubeherald.checkServer" -}}
 {{- $server := .Values.config.server }}
 {{- if kindIs "bool" $server }}
-{{- if $server }}{{ fail "config.server is true: write { host: 0.0.0.0, port: 9464 }, or leave it out" }}{{ end }}
+{{- if $server }}{{ fail "config.server is true: write { port: 9464 }, or leave it out" }}{{ end }}
 {{- fail "config.server is false, but the probes of the pods need it: leave it out" }}
 {{- end }}
 {{- $server = default dict $server }}

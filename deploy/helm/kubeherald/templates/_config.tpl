@@ -51,7 +51,8 @@
 {{- end }}
 {{- $_ := set $config "cluster" (default (default "kubernetes" $config.cluster) .Values.cluster) }}
 {{- $_ := set $config "redis" (include "kubeherald.redis" . | fromYaml) }}
-{{- $_ := set $config "server" (mergeOverwrite (dict "host" "0.0.0.0" "port" 9464) (default dict $config.server)) }}
+{{- /* `::` also takes IPv4: the probes use the pod's address, of either family. */}}
+{{- $_ := set $config "server" (mergeOverwrite (dict "host" "::" "port" 9464) (default dict $config.server)) }}
 {{- if not (hasKey $config "leases") }}
 {{- if include "kubeherald.leases" . }}{{ $_ := set $config "leases" true }}{{ end }}
 {{- end }}
@@ -75,11 +76,11 @@
 {{- if and $values.config $values.existingConfigMap }}
 {{- fail "config and existingConfigMap are both given: leave one of them out" }}
 {{- end }}
-{{- if and $values.config (not $values.config.include) (not (and $values.config.watch $values.config.sinks $values.config.rules)) }}
 {{- if $values.existingConfigMap }}
 {{- if $values.cluster }}{{ fail "cluster has no effect with existingConfigMap: write it into kubeherald.yaml of that ConfigMap" }}{{ end }}
 {{- if $redis.url }}{{ fail "redis.url has no effect with existingConfigMap: write it into kubeherald.yaml of that ConfigMap" }}{{ end }}
 {{- end }}
+{{- if and $values.config (not $values.config.include) (not (and $values.config.watch $values.config.sinks $values.config.rules)) }}
 {{- if or $values.config.watch $values.config.sinks $values.config.rules }}
 {{- fail "config has some of watch, sinks and rules, but not all of them: what is watched, where it can go, and what goes where" }}
 {{- end }}
