@@ -38,14 +38,23 @@ export async function buildPage(root) {
   return { files, inputs: metafile.inputs }
 }
 
-const UNUSED = /^\s*(uPlot\.join = join;|\(paths\.(stepped|bars|spline)\s+= \w+\);)$/gm
+const UNUSED =
+  /^\s*(uPlot\.join = join;|\(paths\.(stepped|bars|spline)\s+= \w+\);|const localTz = new Intl\..*;)$/gm
+const TEXTS_OF_TIMES = /^function (fmtDate|tzDate|timeAxis(?:Vals?|Stamps)|timeSeriesVal)\([\s\S]*?^\}/gm
+const NAMES_OF_DAYS = /^(const (?:days|months)3 = )/gm
 
-/** Kinds of lines that the page does not draw, which uPlot keeps at its constructor, where a bundler cannot see that nobody uses them. */
+/**
+ * Kinds of lines that the page does not draw, which uPlot keeps at its constructor, where a bundler cannot see that nobody uses them; and
+ * its texts of times: axes and series of the page have their own.
+ */
 const smallerPlot = {
   name: 'smaller-plot',
   setup(build) {
     build.onLoad({ filter: /uPlot\.esm\.js$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8').replace(UNUSED, ''),
+      contents: readFileSync(path, 'utf8')
+        .replace(UNUSED, '')
+        .replace(TEXTS_OF_TIMES, 'function $1() {}')
+        .replace(NAMES_OF_DAYS, '$1/* @__PURE__ */ '),
     }))
   },
 }
