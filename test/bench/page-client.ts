@@ -30,13 +30,14 @@ if (!body) throw new Error('there is no stream')
 console.log('open')
 process.on('disconnect', () => process.exit(0))
 const messagesOf = sseReader()
-let waiting: { data: string }[] = []
+let waiting: string[] = []
 setInterval(() => {
-  for (const { data } of waiting.slice(-MOST_PER_FRAME)) JSON.parse(data)
+  for (const data of waiting.slice(-MOST_PER_FRAME)) JSON.parse(data)
   waiting = []
 }, FRAME_MS)
 try {
-  for await (const piece of body.pipeThrough(new TextDecoderStream())) waiting.push(...messagesOf(piece))
+  for await (const piece of body.pipeThrough(new TextDecoderStream()))
+    waiting.push(...messagesOf(piece).flatMap(({ data }) => data ?? []))
 } catch {
   // The end of the program ends the stream.
 }

@@ -88,6 +88,15 @@ describe('server-sent events', () => {
     }
   })
 
+  test('a block without data is no message, and its id is a position all the same', () => {
+    const read = sseReader()
+    const blocks = read('retry: 1000\nid: 5-0.1~0-0.0\n\n: on\nid: 6-0.1~0-0.0\n\n: on\n\n')
+    expect(blocks.map(({ id, data }) => [id, data])).toEqual([
+      ['5-0.1~0-0.0', undefined],
+      ['6-0.1~0-0.0', undefined],
+    ])
+  })
+
   test('what never ends is not kept', () => {
     const read = sseReader()
     for (let i = 0; i < 50; i++) read('x'.repeat(100_000))

@@ -30,12 +30,15 @@ export function openLive<R>(query: Record<string, string | undefined>) {
   const state = signal<LiveState>({ phase: 'connecting', received: 0, skipped: 0, missed: 0 })
   const version = signal(0)
   const stopped = new AbortController()
-  let waiting: SseMessage[] = []
+  let waiting: (SseMessage & { data: string })[] = []
   let [key, frame, skipped, lastId] = [0, 0, 0, undefined as string | undefined]
 
   function take(messages: SseMessage[]): void {
-    for (const { id } of messages) if (id !== undefined) lastId = id
-    waiting.push(...messages)
+    for (const { event, id, data } of messages) {
+      if (id !== undefined) lastId = id
+      if (data !== undefined) waiting.push({ event, id, data })
+    }
+    if (waiting.length === 0) return
     // A page in the background has no frames.
     if (waiting.length > KEPT) {
       skipped += waiting.length - KEPT

@@ -1,16 +1,16 @@
-/** One message of a stream of server-sent events. */
+/** One message of a stream of server-sent events, or, without `data`, only the position that its `id` is. */
 export interface SseMessage {
   event: string
   id: string | undefined
-  data: string
+  data: string | undefined
 }
 
 /** Longer messages are no records: they are left out, so that a server cannot fill the memory. */
 const LONGEST = 2_000_000
 
 /**
- * Returns a function that takes the text of a stream as it comes, in pieces of any size, and returns the messages that are complete by then
- * (WHATWG HTML, 9.2.6). Comments keep a connection open and are no messages.
+ * Returns a function that takes the text of a stream as it comes, in pieces of any size, and returns the messages and positions that are
+ * complete by then. A block without data sets the position, and is no message (WHATWG HTML, 9.2.6). Comments keep a connection open.
  */
 export function sseReader(): (piece: string) => SseMessage[] {
   let rest = ''
@@ -35,5 +35,6 @@ function messageOf(block: string): SseMessage | undefined {
     else if (field === 'event') event = value
     else if (field === 'id') id = value
   }
-  return data.length === 0 ? undefined : { event, id, data: data.join('\n') }
+  if (data.length > 0) return { event, id, data: data.join('\n') }
+  return id === undefined ? undefined : { event, id, data: undefined }
 }

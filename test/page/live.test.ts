@@ -1,0 +1,37 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { waitFor } from '../wait-for.ts'
+import { problem, type ScriptedPage, startScriptedPage, stream } from './scripted-page.ts'
+
+let bed: ScriptedPage
+beforeAll(async () => {
+  bed = await startScriptedPage()
+}, 240_000)
+afterAll(() => bed?.[Symbol.asyncDispose]())
+afterEach(async () => expect(await bed.reset()).toEqual([]))
+
+const streams = () => bed.requests.filter(({ path }) => path.split('?')[0] === '/stream')
+const recordOf = (name: string) => ({
+  ...{ outcome: 'delivered', atMs: Date.now(), rule: 'all', sinks: ['bus'], attempts: [] },
+  event: { id: `c/${name}/1/ADDED`, type: 'ADDED', apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name },
+})
+const recordText = (name: string) => `event: record\ndata: ${JSON.stringify(recordOf(name))}\n\n`
+const shows = (page: Page, text: string) => page.locator('main').filter({ hasText: text }).waitFor()
+
+/** Frames come when the test lets them, as in a tab that nobody sees: `frames()`. */
+const HELD_FRAMES = `
+let held = []
+window.requestAnimationFrame = (show) => held.push(show)
+window.frames = () => held.splice(0).forEach((show) => show(0))`
+
+test('the live view resumes at the position of a comment, where no record has come', async () => {
+  const first = 'retry: 1000\nid: 5-0.1~0-0.0\n\n: on\nid: 6-0.1~0-0.0\n\n'
+  bed.answer('/stream', (_, response) => {
+    if (streams().length > 1) return stream(response, ': on\n\n')
+    stream(response, first)
+    response.end()
+  })
+  await bed.open('/live?outcome=dead')
+  await waitFor(() => streams().length > 1, { what: 'a second request' })
+  expect(streams()[1]?.headers['last-event-id']).toBe('6-0.1~0-0.0')
+})
