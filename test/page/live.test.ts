@@ -35,3 +35,18 @@ test('the live view resumes at the position of a comment, where no record has co
   await waitFor(() => streams().length > 1, { what: 'a second request' })
   expect(streams()[1]?.headers['last-event-id']).toBe('6-0.1~0-0.0')
 })
+
+test('the live view connects again where a stream stays open and silent', async () => {
+  bed.answer('/stream', (_, response) => stream(response, `id: 7-0.1~0-0.0\n\n${recordText('web-1')}`))
+  const page = await bed.open('/live', (it) => it.clock.install())
+  await shows(page, 'web-1')
+  // A comment is due every 15 s.
+  await waitFor(
+    async () => {
+      await page.clock.fastForward(60_000)
+      return streams().length > 1
+    },
+    { what: 'a second request' },
+  )
+  expect(streams()[1]?.headers['last-event-id']).toBe('7-0.1~0-0.0')
+})

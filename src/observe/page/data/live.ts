@@ -10,6 +10,8 @@ const KEPT = 5_000
 const MOST_PER_FRAME = 1_000
 const RECONNECT_MS = 1_000
 const MOST_RECONNECT_MS = 15_000
+/** The server sends something every 15 s. A connection whose other end is gone stays open, and silent. */
+const SILENT_MS = 45_000
 
 export interface LiveState {
   phase: 'connecting' | 'open' | 'broken'
@@ -29,7 +31,8 @@ export function openLive<R>(query: Record<string, string | undefined>) {
   const lines = createRing<LiveLine<R>>(KEPT)
   const state = signal<LiveState>({ phase: 'connecting', received: 0, skipped: 0, missed: 0 })
   const version = signal(0)
-  const stopped = new AbortController()
+  let isClosed = false
+  let reading = new AbortController()
   let waiting: (SseMessage & { data: string })[] = []
   let [key, frame, skipped, lastId] = [0, 0, 0, undefined as string | undefined]
 
@@ -75,27 +78,37 @@ export function openLive<R>(query: Record<string, string | undefined>) {
   }
 
   async function read(): Promise<void> {
-    const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
-    const { body } = await request(withQuery('/stream', query), { headers, signal: stopped.signal })
-    const { error: _, ...rest } = state.peek()
-    state.value = { ...rest, phase: 'open' }
-    if (!body) return
-    const messagesOf = sseReader()
-    const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return
-      take(messagesOf(value))
+    const own = new AbortController()
+    reading = own
+    const abortLater = () => setTimeout(() => own.abort(), SILENT_MS)
+    let timer = abortLater()
+    try {
+      const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
+      const { body } = await request(withQuery('/stream', query), { headers, signal: own.signal })
+      const { error: _, ...rest } = state.peek()
+      state.value = { ...rest, phase: 'open' }
+      if (!body) return
+      const messagesOf = sseReader()
+      const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return
+        clearTimeout(timer)
+        timer = abortLater()
+        take(messagesOf(value))
+      }
+    } finally {
+      clearTimeout(timer)
     }
   }
 
   async function follow(): Promise<void> {
-    for (let failures = 0; !stopped.signal.aborted; ) {
+    for (let failures = 0; !isClosed; ) {
       const beganMs = Date.now()
       const error = await read().catch((error) =>
         error instanceof RequestError ? error : new RequestError(0, 'the connection ended', String(error)),
       )
-      if (stopped.signal.aborted) return
+      if (isClosed) return
       failures = Date.now() - beganMs > MOST_RECONNECT_MS ? 1 : failures + 1
       state.value = { ...state.peek(), phase: 'broken', ...(error && { error }) }
       if (error && [400, 401, 403, 404].includes(error.status)) return
@@ -110,7 +123,8 @@ export function openLive<R>(query: Record<string, string | undefined>) {
     state,
     version,
     close() {
-      stopped.abort()
+      isClosed = true
+      reading.abort()
       cancelAnimationFrame(frame)
     },
   }
