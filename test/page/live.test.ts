@@ -50,3 +50,17 @@ test('the live view connects again where a stream stays open and silent', async 
   )
   expect(streams()[1]?.headers['last-event-id']).toBe('7-0.1~0-0.0')
 })
+
+test('what a stream sent before its end does not make the live view live again', async () => {
+  bed.answer('/stream', (_, response) => {
+    if (streams().length > 1) return problem(404)
+    stream(response, recordText('web-1'))
+    return void response.end()
+  })
+  const page = await bed.open('/live', (it) => it.addInitScript(HELD_FRAMES))
+  await page.getByRole('alert').waitFor()
+  await page.evaluate('frames()')
+  await shows(page, 'web-1')
+  expect(await page.getByRole('alert').count()).toBe(1)
+  expect(await page.locator('.live-state .bad').count()).toBe(1)
+})

@@ -68,8 +68,9 @@ export function openLive<R>(query: Record<string, string | undefined>) {
       }
     }
     const before = state.peek()
+    // The stream may have ended since: its last records are no sign that it is open.
     state.value = {
-      phase: 'open',
+      ...before,
       received: before.received + received,
       skipped: before.skipped + left,
       missed: before.missed + missed,
