@@ -64,3 +64,18 @@ test('what a stream sent before its end does not make the live view live again',
   expect(await page.getByRole('alert').count()).toBe(1)
   expect(await page.locator('.live-state .bad').count()).toBe(1)
 })
+
+test('a gap is counted also where more records came after it than one frame lists', async () => {
+  const flood = Array.from({ length: 1_500 }, (_, i) => recordText(`web-${i}`)).join('')
+  bed.answer('/stream', (_, response) => {
+    if (streams().length > 1) return stream(response, ': on\n\n')
+    stream(response, `event: gap\ndata: {"why":"slow","skipped":1234}\n\n${flood}`)
+    response.end()
+  })
+  const page = await bed.open('/live', (it) => it.addInitScript(HELD_FRAMES))
+  // By then all of the first stream has come.
+  await waitFor(() => streams().length > 1, { what: 'a second request' })
+  await page.evaluate('frames()')
+  await shows(page, '1,234 not sent by the server')
+  expect(await page.locator('.live-state').innerText()).toContain('1,500 received')
+})

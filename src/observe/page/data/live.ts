@@ -23,6 +23,8 @@ export interface LiveState {
   missed: number
 }
 
+type Message = SseMessage & { data: string }
+
 /** A line of the list: a record, or a gap between records. */
 export type LiveLine<R> = { key: number; record: R } | { key: number; gap: string }
 
@@ -33,8 +35,8 @@ export function openLive<R>(query: Record<string, string | undefined>) {
   const version = signal(0)
   let isClosed = false
   let reading = new AbortController()
-  let waiting: (SseMessage & { data: string })[] = []
-  let [key, frame, skipped, lastId] = [0, 0, 0, undefined as string | undefined]
+  let waiting: Message[] = []
+  let [key, frame, skipped, missed, lastId] = [0, 0, 0, 0, undefined as string | undefined]
 
   function take(messages: SseMessage[]): void {
     for (const { event, id, data } of messages) {
@@ -43,28 +45,34 @@ export function openLive<R>(query: Record<string, string | undefined>) {
     }
     if (waiting.length === 0) return
     // A page in the background has no frames.
-    if (waiting.length > KEPT) {
-      skipped += waiting.length - KEPT
-      waiting = waiting.slice(-KEPT)
-    }
+    if (waiting.length > KEPT) leaveOut(KEPT)
     if (!frame) frame = requestAnimationFrame(show)
+  }
+
+  /** Keeps the newest messages. Counts the others, and returns the gaps among them. */
+  function leaveOut(most: number): Message[] {
+    const older = waiting.slice(0, -most)
+    waiting = waiting.slice(-most)
+    const gaps = older.filter(({ event }) => event === 'gap')
+    skipped += older.length - gaps.length
+    for (const gap of gaps) missed += missedIn(gap)
+    return gaps
   }
 
   function show(): void {
     frame = 0
-    const batch = waiting.slice(-MOST_PER_FRAME)
-    const left = skipped + waiting.length - batch.length
-    waiting = []
-    skipped = 0
-    let [received, missed] = [left, 0]
-    for (const { event, data } of batch) {
-      const value = parsed(data)
+    for (const { data } of leaveOut(MOST_PER_FRAME)) lines.push({ key: key++, gap: data })
+    let received = skipped
+    for (const message of waiting) {
+      const { event, data } = message
       if (event === 'gap') {
-        missed += Number((value as { skipped?: number } | undefined)?.skipped ?? 0)
+        missed += missedIn(message)
         lines.push({ key: key++, gap: data })
-      } else if (event === 'record' && value !== undefined) {
+      } else if (event === 'record') {
+        const record = parsed(data)
+        if (record === undefined) continue
         received++
-        lines.push({ key: key++, record: value as R })
+        lines.push({ key: key++, record: record as R })
       }
     }
     const before = state.peek()
@@ -72,9 +80,12 @@ export function openLive<R>(query: Record<string, string | undefined>) {
     state.value = {
       ...before,
       received: before.received + received,
-      skipped: before.skipped + left,
+      skipped: before.skipped + skipped,
       missed: before.missed + missed,
     }
+    waiting = []
+    skipped = 0
+    missed = 0
     version.value++
   }
 
@@ -129,6 +140,10 @@ export function openLive<R>(query: Record<string, string | undefined>) {
       cancelAnimationFrame(frame)
     },
   }
+}
+
+function missedIn({ data }: Message): number {
+  return Number((parsed(data) as { skipped?: number } | undefined)?.skipped ?? 0)
 }
 
 function parsed(json: string): unknown {
