@@ -79,3 +79,15 @@ test('a gap is counted also where more records came after it than one frame list
   await shows(page, '1,234 not sent by the server')
   expect(await page.locator('.live-state').innerText()).toContain('1,500 received')
 })
+
+test('another filter ends a pause: lines of the filter before are not listed under it', async () => {
+  bed.answer('/stream', (request, response) =>
+    stream(response, recordText(request.url?.includes('outcome=dead') ? 'other-1' : 'web-1')),
+  )
+  const page = await bed.open('/live')
+  await shows(page, 'web-1')
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByLabel('outcome').selectOption('dead')
+  await shows(page, 'other-1')
+  expect(await page.locator('main').innerText()).not.toContain('web-1')
+})

@@ -20,11 +20,16 @@ export function LiveView() {
   const address = query.toString()
   const live = useMemo(() => openLive<HistoryRecord>(filter), [address])
   useEffect(() => () => live.close(), [live])
-  const [isPaused, setPaused] = useState(false)
-  const [held, setHeld] = useState<LiveLine<HistoryRecord>[] | undefined>(undefined)
+  // Of another filter there is another stream: a pause and its lines are of one.
+  const [pausedOf, setPausedOf] = useState<typeof live | undefined>(undefined)
+  const [heldOf, setHeldOf] = useState<{ live: typeof live; lines: LiveLine<HistoryRecord>[] } | undefined>(
+    undefined,
+  )
+  const isPaused = pausedOf === live
+  const held = heldOf?.live === live ? heldOf.lines : undefined
   live.version.value
   const state = live.state.value
-  const hold = (isHeld: boolean) => setHeld(isHeld ? newest(live.lines) : undefined)
+  const hold = (isHeld: boolean) => setHeldOf(isHeld ? { live, lines: newest(live.lines) } : undefined)
   const lineAt = (index: number) => (held ? held[index] : live.lines.newest(index))
   const total = held ? held.length : live.lines.length
   const change = (name: string, value: string) =>
@@ -72,7 +77,7 @@ export function LiveView() {
           type="button"
           aria-pressed={isPaused}
           onClick={() => {
-            setPaused(!isPaused)
+            setPausedOf(isPaused ? undefined : live)
             hold(!isPaused)
           }}
         >
