@@ -50,7 +50,7 @@ export const needySuites = (): NeedySuites[] => [
       missingForExim() && `what needs the mail server Exim; there is no ${missingForExim()} on this machine`,
   },
   {
-    files: ['test/page/{browser,live}.test.ts', 'test/cluster/six-questions.test.ts'],
+    files: ['test/page/{answers,browser,live}.test.ts', 'test/cluster/six-questions.test.ts'],
     missing: findChromium() ? undefined : 'what needs a browser; there is no Chromium on this machine',
   },
   {

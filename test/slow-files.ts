@@ -36,7 +36,7 @@ export const SLOW_FILES: readonly string[] = [
   'test/docs/site.test.ts',
   'test/observe/permissions-page.test.ts',
   'test/observe/tracing/line.test.ts',
-  'test/page/{browser,live}.test.ts',
+  'test/page/{answers,browser,live}.test.ts',
   'test/rules/compile.random.test.ts',
   'test/rules/limits/exact.test.ts',
   'test/sink/template/hostile.test.ts',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createRing } from '../../src/observe/page/data/ring.ts'
 import { noteSamples, ratesOf, samplesOf } from '../../src/observe/page/data/samples.ts'
 import { sseReader } from '../../src/observe/page/data/sse.ts'
-import { eventLink, isEventId, objectLink, withQuery } from '../../src/observe/page/links.ts'
+import { decodedPart, eventLink, isEventId, objectLink, withQuery } from '../../src/observe/page/links.ts'
 import { outcomeText, untitledText } from '../../src/observe/page/outcome.ts'
 import { inOneLine, pieces, webLink } from '../../src/observe/page/shown.ts'
 
@@ -71,6 +71,15 @@ test('addresses encode each part', () => {
   expect(eventLink('demo/uid/1/ADDED')).toBe('/events/demo%2Fuid%2F1%2FADDED')
   expect(withQuery('/history', { sink: 'a&b', rule: undefined })).toBe('/history?sink=a%26b')
   expect([isEventId('demo/uid/1/ADDED'), isEventId('deploy/shop/web')]).toEqual([true, false])
+})
+
+test('a part of an address is decoded; one that cannot be is text all the same', () => {
+  expect(['system%3Anode', 'a%2Fb', 'web', '%zz'].map(decodedPart)).toEqual([
+    'system:node',
+    'a/b',
+    'web',
+    '%zz',
+  ])
 })
 
 describe('server-sent events', () => {

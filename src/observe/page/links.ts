@@ -13,6 +13,15 @@ export function objectPath({ kind, namespace, name }: Named): string {
   return [kind, namespace || NO_NAMESPACE, name].map(encodeURIComponent).join('/')
 }
 
+/** Returns a part of an address as text; one that cannot be decoded, such as `%zz`, as it is. */
+export function decodedPart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
 /** Returns an address below the page or the API, without parameters that are empty. */
 export function withQuery(path: string, query: Record<string, string | number | undefined>): string {
   const some = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')

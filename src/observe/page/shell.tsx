@@ -7,6 +7,7 @@ import { isReachable, tokenWanted } from './data/request.ts'
 import { useResource } from './data/resource.ts'
 import { access, historyFromMs, notice, overview, overviewError } from './data/state.ts'
 import { nextTheme, theme } from './data/theme.ts'
+import { decodedPart } from './links.ts'
 import { Mark } from './parts/mark.tsx'
 import { Empty, Heading } from './parts/states.tsx'
 import { Time } from './parts/time.tsx'
@@ -72,12 +73,19 @@ function Views() {
     <Switch>
       <Route path="/" component={HomeView} />
       <Route path="/objects/:kind/:namespace/:name">
-        {(it) => <StoryView {...it} key={`${it.kind}/${it.namespace}/${it.name}`} />}
+        {({ kind, namespace, name }) => (
+          <StoryView
+            kind={decodedPart(kind)}
+            namespace={decodedPart(namespace)}
+            name={decodedPart(name)}
+            key={`${kind}/${namespace}/${name}`}
+          />
+        )}
       </Route>
-      <Route path="/events/:id">{(it) => <EventView id={decodeURIComponent(it.id)} />}</Route>
+      <Route path="/events/:id">{(it) => <EventView id={decodedPart(it.id)} />}</Route>
       <Route path="/live" component={LiveView} />
       <Route path="/sinks" component={SinksView} />
-      <Route path="/sinks/:name">{(it) => <SinkView name={it.name} key={it.name} />}</Route>
+      <Route path="/sinks/:name">{(it) => <SinkView name={decodedPart(it.name)} key={it.name} />}</Route>
       <Route path="/dead-letters" component={DeadLettersView} />
       <Route path="/rules" component={RulesView} />
       <Route path="/watches" component={WatchesView} />

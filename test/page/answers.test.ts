@@ -1,0 +1,48 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { objectLink } from '../../src/observe/page/links.ts'
+import { waitFor } from '../wait-for.ts'
+import { problem, type ScriptedPage, startScriptedPage } from './scripted-page.ts'
+
+let bed: ScriptedPage
+beforeAll(async () => {
+  bed = await startScriptedPage()
+}, 240_000)
+afterAll(() => bed?.[Symbol.asyncDispose]())
+afterEach(async () => expect(await bed.reset()).toEqual([]))
+
+const shows = (page: Page, text: string, place = 'main') =>
+  page.locator(place).filter({ hasText: text }).first().waitFor()
+
+const ID = 'c/uid/5/MODIFIED'
+const EVENT = { type: 'MODIFIED', kind: 'Pod', namespace: 'shop', name: 'web-1' }
+const STORY_PATH = '/objects/Pod/shop/web-1/events'
+const itemOf = (id: string, ...outcomes: object[]) => ({ ...EVENT, id, atMs: Date.now(), outcomes })
+const at = (atMs: number, sink: string, outcome: string, more: object = {}) => ({
+  ...{ sink, rule: 'all', outcome, atMs, attempts: 1 },
+  ...more,
+})
+const eventStory = (outcome: string) => ({
+  ...{ id: ID, event: { ...EVENT, id: ID, apiVersion: 'v1' }, isComplete: true },
+  sinks: [{ ...at(1, 'oncall', outcome), attempts: [], attemptCount: 0 }],
+})
+
+test.each([
+  ['ConfigMap', 'kube-system', 'system:node'],
+  ['Pod', undefined, 'a@b'],
+])(
+  'the story of the %s %s/%s is that of its name, which an address encodes',
+  async (kind, namespace, name) => {
+    const encoded = `/objects/${kind}/${namespace ?? '_'}/${encodeURIComponent(name)}/events`
+    bed.answer(encoded, () => ({ items: [itemOf(ID, at(1, 'oncall', 'delivered'))], isComplete: true }))
+    const page = await bed.open(objectLink({ kind, namespace, name }))
+    await page.locator('.story summary').waitFor()
+    expect(await page.locator('h1').innerText()).toContain(name)
+  },
+)
+
+test('an address that cannot be decoded is shown as one of which nothing is known', async () => {
+  const page = await bed.open('/events/%25zz')
+  await page.evaluate("history.pushState(null, '', '/events/%zz')")
+  await page.getByRole('alert').waitFor()
+})
