@@ -46,3 +46,16 @@ test('an address that cannot be decoded is shown as one of which nothing is know
   await page.evaluate("history.pushState(null, '', '/events/%zz')")
   await page.getByRole('alert').waitFor()
 })
+
+test('a server that is silent is one without an answer, not one where all is well', async () => {
+  const page = await bed.open('/', (it) => it.clock.install())
+  await shows(page, 'all well', 'header .state')
+  for (const path of ['/access', '/overview', '/incidents', '/history']) bed.answer(path, () => undefined)
+  const before = bed.requests.length
+  await page.clock.fastForward(4_000)
+  await waitFor(() => bed.requests.slice(before).some(({ path }) => path === '/overview'), {
+    what: 'a request that is not answered',
+  })
+  await page.clock.fastForward(35_000)
+  await shows(page, 'no answer', 'header .state')
+})

@@ -27,6 +27,8 @@ export function keepToken(token: string): void {
 }
 
 const BASE = '/api/v1'
+/** The server gives up a request after 20 s. */
+const LIMIT_MS = 30_000
 
 /** Requests a path below /api/v1. Throws RequestError for what is no success. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
@@ -38,17 +40,37 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     response = await fetch(BASE + path, { ...init, headers })
   } catch (error) {
     if (init.signal?.aborted) throw error
-    isReachable.value = false
-    throw new RequestError(
-      0,
-      'kubeherald does not answer',
-      'The process may be restarting, or the connection is down. The page tries again by itself.',
-    )
+    throw noAnswer()
   }
   isReachable.value = true
   if (response.ok) return response
   if (response.status === 401) tokenWanted.value = token ? 'wrong' : 'missing'
   throw await errorOf(response)
+}
+
+function noAnswer(): RequestError {
+  isReachable.value = false
+  return new RequestError(
+    0,
+    'kubeherald does not answer',
+    'The process may be restarting, or the connection is down. The page tries again by itself.',
+  )
+}
+
+/** Ends what takes too long, and throws RequestError then: a connection whose other end is gone stays open, and silent. */
+async function inTime<T>(work: (signal: AbortSignal) => Promise<T>, stopped?: AbortSignal): Promise<T> {
+  const own = new AbortController()
+  const abort = () => own.abort()
+  const timer = setTimeout(abort, LIMIT_MS)
+  stopped?.addEventListener('abort', abort)
+  try {
+    return await work(own.signal)
+  } catch (error) {
+    throw own.signal.aborted && !stopped?.aborted ? noAnswer() : error
+  } finally {
+    clearTimeout(timer)
+    stopped?.removeEventListener('abort', abort)
+  }
 }
 
 async function errorOf(response: Response): Promise<RequestError> {
@@ -57,24 +79,23 @@ async function errorOf(response: Response): Promise<RequestError> {
   return new RequestError(response.status, String(named), detail === undefined ? undefined : String(detail))
 }
 
-export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await request(path, signal ? { signal } : {})
-  return (await response.json()) as T
+/** Returns the answer of a path below /api/v1. Throws RequestError for what is no success, and where none comes within 30 s. */
+export function getJson<T>(path: string, stopped?: AbortSignal): Promise<T> {
+  return inTime(async (signal) => (await (await request(path, { signal })).json()) as T, stopped)
 }
 
-/** Sends a change, which needs the role `act`. */
-export async function send<T>(
-  method: 'POST' | 'DELETE',
-  path: string,
-  body?: unknown,
-): Promise<T | undefined> {
-  const response = await request(path, {
-    method,
-    ...(body !== undefined && {
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
+/** Sends a change, which needs the role `act`. Throws as `getJson`; then the change may have been made. */
+export function send<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T | undefined> {
+  return inTime(async (signal) => {
+    const response = await request(path, {
+      method,
+      signal,
+      ...(body !== undefined && {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    })
+    const text = await response.text()
+    return text ? (JSON.parse(text) as T) : undefined
   })
-  const text = await response.text()
-  return text ? (JSON.parse(text) as T) : undefined
 }
