@@ -59,3 +59,35 @@ test('a server that is silent is one without an answer, not one where all is wel
   await page.clock.fastForward(35_000)
   await shows(page, 'no answer', 'header .state')
 })
+
+test('an event whose records are on two pages has one row with all of them', async () => {
+  bed.answer(STORY_PATH, ({ url }) =>
+    url?.includes('cursor')
+      ? {
+          items: [
+            itemOf(ID, at(2, 'chat', 'delivered'), at(3, 'pager', 'dead', { reason: 'rejected' })),
+            itemOf('c/uid/4/MODIFIED', at(1, 'chat', 'delivered')),
+          ],
+          isComplete: true,
+        }
+      : {
+          items: [
+            itemOf('c/uid/6/MODIFIED', at(9, 'bus', 'delivered')),
+            itemOf(
+              ID,
+              at(8, 'bus', 'delivered'),
+              at(3, 'pager', 'dead', { attempts: 0, reason: 'rejected', deadLetterId: '1-0' }),
+            ),
+          ],
+          next: 'behind',
+          isComplete: true,
+        },
+  )
+  bed.answer(`/events/${encodeURIComponent('c/uid/6/MODIFIED')}`, () => eventStory('delivered'))
+  const page = await bed.open('/objects/Pod/shop/web-1')
+  await page.getByRole('button', { name: 'Older changes' }).click()
+  const rows = page.locator('.story > details')
+  await waitFor(async () => (await rows.count()) === 3, { what: 'a row for each event' })
+  const outcomes = await rows.nth(1).locator('.outcomes b').allInnerTexts()
+  expect(outcomes.toSorted()).toEqual(['bus', 'chat', 'pager'])
+})

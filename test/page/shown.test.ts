@@ -3,7 +3,7 @@ import { createRing } from '../../src/observe/page/data/ring.ts'
 import { noteSamples, ratesOf, samplesOf } from '../../src/observe/page/data/samples.ts'
 import { sseReader } from '../../src/observe/page/data/sse.ts'
 import { decodedPart, eventLink, isEventId, objectLink, withQuery } from '../../src/observe/page/links.ts'
-import { outcomeText, untitledText } from '../../src/observe/page/outcome.ts'
+import { joinPages, outcomeText, untitledText } from '../../src/observe/page/outcome.ts'
 import { inOneLine, pieces, webLink } from '../../src/observe/page/shown.ts'
 
 describe('text of others', () => {
@@ -61,6 +61,45 @@ test('an event without a title was sent as data, waits, or was not sent', () => 
   for (const outcome of ['waiting', 'failed'] as const)
     expect(untitled('suppressed', outcome)).toBe('nothing was sent yet')
   for (const outcome of ['suppressed', 'dead'] as const) expect(untitled(outcome)).toBe('no message was sent')
+})
+
+describe('pages of a story', () => {
+  const event = { type: 'ADDED', kind: 'Pod', name: 'web-1' } as const
+  const at = (atMs: number, sink: string, outcome: 'delivered' | 'waiting' | 'dead', more = {}) => ({
+    ...{ sink, rule: 'all', outcome, atMs, attempts: 1 },
+    ...more,
+  })
+  const item = (id: string, ...outcomes: ReturnType<typeof at>[]) => ({ ...event, id, atMs: 9, outcomes })
+
+  test('an event whose records are on two pages has one row with all of them', () => {
+    const rows = joinPages(
+      [item('x', at(5, 'a', 'delivered'))],
+      [
+        item('x', at(4, 'b', 'delivered')),
+        item('w', at(3, 'a', 'delivered')),
+        item('w', at(2, 'b', 'delivered')),
+      ],
+    )
+    expect(rows.map(({ id, outcomes }) => [id, outcomes.map((it) => it.sink)])).toEqual([
+      ['x', ['a', 'b']],
+      ['w', ['a', 'b']],
+    ])
+  })
+
+  test('what is on the first page of now and on that of before is there once, without what is over', () => {
+    const before = [item('x', at(5, 'a', 'delivered'), at(4, 'b', 'waiting'))]
+    const [row] = joinPages([item('x', at(6, 'b', 'delivered'), at(5, 'a', 'delivered'))], before)
+    expect(row?.outcomes).toEqual([at(6, 'b', 'delivered'), at(5, 'a', 'delivered')])
+  })
+
+  test('a dead letter and its record on another page are one outcome', () => {
+    const letter = at(5, 'a', 'dead', { attempts: 0, deadLetterId: '1-0' })
+    const older = [item('x', at(5, 'a', 'dead'), at(1, 'a', 'dead'))]
+    const [row] = joinPages([item('x', letter)], older)
+    expect(row?.outcomes).toEqual([at(5, 'a', 'dead', { deadLetterId: '1-0' }), at(1, 'a', 'dead')])
+    const [gone] = joinPages([item('x', at(5, 'a', 'dead'))], row ? [row] : [])
+    expect(gone?.outcomes).toEqual([at(5, 'a', 'dead'), at(1, 'a', 'dead')])
+  })
 })
 
 test('addresses encode each part', () => {

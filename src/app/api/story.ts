@@ -56,7 +56,7 @@ export async function storyOf(
     }
     const record = visibleRecord(caller, placed.record)
     if (record) addRecord(story, record)
-    // One more event would be too many: the page ends behind the last record of this one that follows it.
+    // The page ends with the record that makes it full: other records of this event may be on the next one.
     if (story.size >= page.limit) {
       end = { next }
       break

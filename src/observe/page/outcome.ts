@@ -1,3 +1,4 @@
+import type { StoryItem, StoryOutcome } from './data/contract.ts'
 import { endTime } from './shown.ts'
 
 /** Each has a shape and a colour: `parts/mark.tsx`. */
@@ -54,6 +55,44 @@ export function untitledText(outcomes: readonly Ended[]): string {
 /** ` until 14:05`; nothing where no end is known. */
 export function untilText(untilMs: number | undefined, atMs: number): string {
   return untilMs === undefined ? '' : ` until ${endTime(untilMs, atMs)}`
+}
+
+/**
+ * Returns a row for each event: the records of one event may be on two pages. `newest` is the first page, which has all that waits of its
+ * events, and their dead letters; what an earlier first page, among `older`, has of these may be over.
+ */
+export function joinPages(newest: readonly StoryItem[], older: readonly StoryItem[]): StoryItem[] {
+  const rows = new Map(newest.map((it) => [it.id, it]))
+  for (const item of older) {
+    const known = rows.get(item.id)
+    rows.set(item.id, known ? joined(known, item) : item)
+  }
+  return [...rows.values()]
+}
+
+function joined(known: StoryItem, older: StoryItem): StoryItem {
+  const outcomes = [...known.outcomes]
+  for (const it of older.outcomes) {
+    if (it.outcome === 'waiting' || isLetterAlone(it)) continue
+    const { deadLetterId: _, ...record } = it
+    const same = outcomes.filter((other) => other.sink === it.sink && other.rule === it.rule)
+    const letter = it.outcome === 'dead' ? same.find(isLetterAlone) : undefined
+    if (letter) outcomes[outcomes.indexOf(letter)] = { ...letter, ...record }
+    else if (!same.some((other) => other.outcome === it.outcome && other.atMs === it.atMs))
+      outcomes.push(record)
+  }
+  const title = known.title ?? older.title
+  return {
+    ...known,
+    ...(title !== undefined && { title }),
+    atMs: Math.min(known.atMs, older.atMs),
+    outcomes: outcomes.toSorted((a, b) => b.atMs - a.atMs),
+  }
+}
+
+/** A dead letter whose record is on another page. */
+function isLetterAlone({ deadLetterId, attempts }: StoryOutcome): boolean {
+  return deadLetterId !== undefined && attempts === 0
 }
 
 export const OUTCOMES = ['delivered', 'suppressed', 'failed', 'dead'] as const

@@ -95,7 +95,10 @@ export function openLive<R>(query: Record<string, string | undefined>) {
     const abortLater = () => setTimeout(() => own.abort(), SILENT_MS)
     let timer = abortLater()
     try {
-      const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
+      const headers = {
+        accept: 'text/event-stream',
+        ...(lastId !== undefined && { 'last-event-id': lastId }),
+      }
       const { body } = await request(withQuery('/stream', query), { headers, signal: own.signal })
       const { error: _, ...rest } = state.peek()
       state.value = { ...rest, phase: 'open' }

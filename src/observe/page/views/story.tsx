@@ -6,7 +6,7 @@ import { getJson, type RequestError } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
 import { announce } from '../data/state.ts'
 import { eventLink, type Named, objectPath, withQuery } from '../links.ts'
-import { changeText, outcomeText, statusOf, untitledText } from '../outcome.ts'
+import { changeText, joinPages, outcomeText, statusOf, untitledText } from '../outcome.ts'
 import { EventBody } from '../parts/event-body.tsx'
 import { Mark } from '../parts/mark.tsx'
 import { Heading, Loaded } from '../parts/states.tsx'
@@ -54,8 +54,7 @@ function Rows({ story, path }: { story: Story; path: string }) {
   const [older, setOlder] = useState<StoryItem[]>([])
   const [last, setLast] = useState<Story | undefined>(undefined)
   const { next: cursor, stoppedAtMs } = last ?? story
-  const known = new Set(story.items.map((it) => it.id))
-  const items = [...story.items, ...older.filter((it) => !known.has(it.id))]
+  const items = joinPages(story.items, older)
   const more = () =>
     getJson<Story>(withQuery(path, { cursor })).then(
       (it) => {
