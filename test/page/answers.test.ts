@@ -91,3 +91,15 @@ test('an event whose records are on two pages has one row with all of them', asy
   const outcomes = await rows.nth(1).locator('.outcomes b').allInnerTexts()
   expect(outcomes.toSorted()).toEqual(['bus', 'chat', 'pager'])
 })
+
+test('a token that no header can have is refused, and asked for again', async () => {
+  bed.answer('/overview', ({ headers }) => (headers.authorization ? undefined : problem(401)))
+  const page = await bed.open('/')
+  await page.getByLabel('Token').fill('abc\u200bdef0123456789xx')
+  await page.keyboard.press('Enter')
+  await page
+    .locator('form', { has: page.getByLabel('Token') })
+    .getByRole('alert')
+    .waitFor()
+  expect(await page.evaluate('sessionStorage.length')).toBe(0)
+})

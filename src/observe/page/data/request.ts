@@ -20,10 +20,16 @@ export const tokenWanted = signal<'missing' | 'wrong' | undefined>(undefined)
 /** Whether the last request found the server. */
 export const isReachable = signal(true)
 
-/** Keeps the token as long as the tab is open. */
+/** No token has other characters, and no header can have some of them: what was pasted may have some that nobody sees. */
+const NOT_OF_TOKENS = /[^\x21-\x7e]/
+
+/** Keeps the token as long as the tab is open. One that no server takes is refused, and none is kept then. */
 export function keepToken(token: string): void {
-  sessionStorage.setItem(STORED, token.trim())
-  tokenWanted.value = undefined
+  const text = token.trim()
+  const isRefused = NOT_OF_TOKENS.test(text)
+  if (isRefused) sessionStorage.removeItem(STORED)
+  else sessionStorage.setItem(STORED, text)
+  tokenWanted.value = isRefused ? 'wrong' : undefined
 }
 
 const BASE = '/api/v1'
