@@ -103,3 +103,36 @@ test('a token that no header can have is refused, and asked for again', async ()
     .waitFor()
   expect(await page.evaluate('sessionStorage.length')).toBe(0)
 })
+
+test.each(['/objects/Pod/shop/web-1', `/events/${encodeURIComponent(ID)}`])(
+  'a delivery that waits when %s is opened is shown as delivered once it is',
+  async (path) => {
+    let outcome = 'waiting'
+    bed.answer(STORY_PATH, () => ({ items: [itemOf(ID, at(1, 'oncall', outcome))], isComplete: true }))
+    bed.answer(`/events/${encodeURIComponent(ID)}`, () => eventStory(outcome))
+    const page = await bed.open(path)
+    await shows(page, 'waiting', '.sink-line')
+    outcome = 'delivered'
+    await shows(page, 'delivered', '.sink-line')
+  },
+)
+
+test('an event that could not be had is asked for again without a click', async () => {
+  let fails = true
+  bed.answer(`/events/${encodeURIComponent(ID)}`, (_, response) => {
+    if (!fails) return eventStory('delivered')
+    response.destroy()
+  })
+  const page = await bed.open(`/events/${encodeURIComponent(ID)}`)
+  await page.getByRole('alert').waitFor()
+  fails = false
+  await shows(page, 'delivered', '.sink-line')
+})
+
+test('the view of an event asks for it once', async () => {
+  bed.answer(`/events/${encodeURIComponent(ID)}`, () => eventStory('delivered'))
+  const page = await bed.open(`/events/${encodeURIComponent(ID)}`)
+  await shows(page, 'delivered', '.sink-line')
+  await shows(page, 'Pod', 'h1')
+  expect(bed.requests.filter(({ path }) => path.startsWith('/events/'))).toHaveLength(1)
+})

@@ -8,8 +8,16 @@ export interface Resource<T> {
   reload(): void
 }
 
-/** Gets a path, again every `everyMs` while somebody can see it; undefined asks for nothing. */
-export function useResource<T>(path: string | undefined, everyMs?: number): Resource<T> {
+const RETRY_MS = 5_000
+
+/**
+ * Gets a path; undefined asks for nothing. Gets it again every `everyMs` while somebody can see it; a function, which must be the same each
+ * time, decides by the last answer. Until there is one, it is asked for again where the server does not answer, or is not ready (503).
+ */
+export function useResource<T>(
+  path: string | undefined,
+  everyMs?: number | ((last: T) => number | undefined),
+): Resource<T> {
   const [state, setState] = useState<{
     path?: string | undefined
     data?: T | undefined
@@ -22,16 +30,22 @@ export function useResource<T>(path: string | undefined, everyMs?: number): Reso
     if (path === undefined || wanted) return
     const stopped = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
+    let last: T | undefined
     const get = async () => {
+      let retryMs: number | undefined
       try {
         const data = await getJson<T>(path, stopped.signal)
+        last = data
         if (!stopped.signal.aborted) setState({ path, data })
       } catch (error) {
         if (stopped.signal.aborted) return
         const known = error instanceof RequestError ? error : new RequestError(0, String(error))
         setState((before) => ({ path, data: before.path === path ? before.data : undefined, error: known }))
+        if (last === undefined && (known.status === 0 || known.status === 503)) retryMs = RETRY_MS
       }
-      if (everyMs !== undefined && !stopped.signal.aborted) timer = setTimeout(next, everyMs)
+      const ownMs = typeof everyMs === 'number' ? everyMs : last === undefined ? undefined : everyMs?.(last)
+      const againMs = ownMs ?? retryMs
+      if (againMs !== undefined && !stopped.signal.aborted) timer = setTimeout(next, againMs)
     }
     const next = () => {
       if (document.hidden)

@@ -1,6 +1,6 @@
 import { Link } from 'wouter-preact'
 import type { EventStory, Rules, Sinks } from '../data/contract.ts'
-import { useResource } from '../data/resource.ts'
+import { type Resource, useResource } from '../data/resource.ts'
 import { sinkLink } from '../links.ts'
 import { Diff, valueText } from './diff.tsx'
 import { Mark } from './mark.tsx'
@@ -9,10 +9,21 @@ import { SinkResult } from './sink-line.tsx'
 import { Loaded } from './states.tsx'
 import { Text } from './text.tsx'
 
+const EVERY_MS = 3_000
+
+/** Gets what is known of an event, again while it is shown and one of its deliveries waits. */
+export function useEvent(id: string, isShown = true): Resource<EventStory> {
+  return useResource(`/events/${encodeURIComponent(id)}`, isShown ? whileWaiting : undefined)
+}
+
+/** What has failed waits in quarantine, and has a line for that, too. */
+function whileWaiting({ sinks }: EventStory): number | undefined {
+  return sinks.some(({ outcome }) => outcome === 'waiting') ? EVERY_MS : undefined
+}
+
 /** All that is known of an event: a line for each sink, what changed, and each rule with its reasons. */
-export function EventBody({ id }: { id: string }) {
-  const story = useResource<EventStory>(`/events/${encodeURIComponent(id)}`)
-  return <Loaded from={story}>{(it) => <Known story={it} />}</Loaded>
+export function EventBody({ of }: { of: Resource<EventStory> }) {
+  return <Loaded from={of}>{(it) => <Known story={it} />}</Loaded>
 }
 
 function Known({ story }: { story: EventStory }) {

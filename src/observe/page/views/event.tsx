@@ -1,8 +1,6 @@
 import { objectTitle } from '../../../text/object-title.ts'
-import type { EventStory } from '../data/contract.ts'
-import { useResource } from '../data/resource.ts'
 import { changeText } from '../outcome.ts'
-import { EventBody } from '../parts/event-body.tsx'
+import { EventBody, useEvent } from '../parts/event-body.tsx'
 import { ObjectName } from '../parts/object-name.tsx'
 import { Heading } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
@@ -11,7 +9,8 @@ import { inOneLine } from '../shown.ts'
 
 /** One event: what became of it at each sink, and why. */
 export function EventView({ id }: { id: string }) {
-  const { data } = useResource<EventStory>(`/events/${encodeURIComponent(id)}`)
+  const story = useEvent(id)
+  const { data } = story
   const event = data?.event
   const about = event?.regarding ?? event
   const what = event ? (event.reason ?? changeText(event.type)) : 'Event'
@@ -35,7 +34,7 @@ export function EventView({ id }: { id: string }) {
           )}
         </p>
       )}
-      <EventBody id={id} />
+      <EventBody of={story} />
     </>
   )
 }

@@ -7,7 +7,7 @@ import { useResource } from '../data/resource.ts'
 import { announce } from '../data/state.ts'
 import { eventLink, type Named, objectPath, withQuery } from '../links.ts'
 import { changeText, joinPages, outcomeText, statusOf, untitledText } from '../outcome.ts'
-import { EventBody } from '../parts/event-body.tsx'
+import { EventBody, useEvent } from '../parts/event-body.tsx'
 import { Mark } from '../parts/mark.tsx'
 import { Heading, Loaded } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
@@ -117,14 +117,19 @@ function Row({ item, isFirst }: { item: StoryItem; isFirst: boolean }) {
           {outcomes.length > 6 && <span class="note">and {outcomes.length - 6} more</span>}
         </span>
       </summary>
-      {wasOpen && (
-        <>
-          <EventBody id={id} />
-          <p class="note">
-            <Link href={eventLink(id)}>Address of this event</Link> <code>{inOneLine(id, 200)}</code>
-          </p>
-        </>
-      )}
+      {wasOpen && <Opened id={id} isOpen={isOpen} />}
     </details>
+  )
+}
+
+function Opened({ id, isOpen }: { id: string; isOpen: boolean }) {
+  const story = useEvent(id, isOpen)
+  return (
+    <>
+      <EventBody of={story} />
+      <p class="note">
+        <Link href={eventLink(id)}>Address of this event</Link> <code>{inOneLine(id, 200)}</code>
+      </p>
+    </>
   )
 }
