@@ -136,3 +136,27 @@ test('the view of an event asks for it once', async () => {
   await shows(page, 'Pod', 'h1')
   expect(bed.requests.filter(({ path }) => path.startsWith('/events/'))).toHaveLength(1)
 })
+
+test('where incidents cannot be read the overview shows that, and not that none is open', async () => {
+  bed.answer('/incidents', () => problem(503))
+  const page = await bed.open('/')
+  await page.getByRole('heading', { name: /incident/ }).waitFor()
+  await page.getByRole('alert').waitFor()
+})
+
+test('of many incidents the overview draws the first ones, and shows that there may be more', async () => {
+  const incidentOf = (_: unknown, i: number) => ({
+    ...{ rule: 'outages', key: `outages:${i}`, object: `Pod shop/web-${i}` },
+    ...{ sinceMs: i, notifications: 1 },
+  })
+  bed.answer('/incidents', () => ({ items: Array.from({ length: 3_000 }, incidentOf), isComplete: false }))
+  const page = await bed.open('/')
+  const rows = page.getByRole('table', { name: 'Open incidents' }).locator('tbody')
+  await rows.first().waitFor()
+  expect(await rows.count()).toBeLessThanOrEqual(200)
+  await shows(page, '3,000')
+  await page.locator('section', { has: rows.first() }).locator('.note').waitFor()
+  const before = await rows.count()
+  await page.getByRole('button', { name: /more/ }).click()
+  await waitFor(async () => (await rows.count()) > before, { what: 'more rows' })
+})

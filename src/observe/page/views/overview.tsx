@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { Link, useSearchParams } from 'wouter-preact'
 import { count, counted } from '../../../text/quantities.ts'
 import type { History, Incidents, Overview } from '../data/contract.ts'
@@ -15,6 +16,8 @@ import { SearchResults } from './search.tsx'
 
 const NEWEST = 20
 const EVERY_MS = 3_000
+/** Of open incidents, each time that the reader asks for more. */
+const MORE = 100
 
 /** The page at `/`: results of a search, or what happens now, troubles first. */
 export function HomeView() {
@@ -154,22 +157,41 @@ function Newest() {
 
 function OpenIncidents() {
   const incidents = useResource<Incidents>('/incidents', EVERY_MS)
-  const items = incidents.data?.items ?? []
+  const { data, error } = incidents
+  const hasNone = data?.isComplete === true && data.items.length === 0
+  // 403: as above.
+  if (error?.status === 403 || (!error && (!data || hasNone))) return null
+  return (
+    <section>
+      <h2>
+        {data ? counted(data.items.length, 'open incident') : 'Open incidents'}
+        {data?.isComplete === false && (
+          <span class="note"> (of those that were read: there may be more)</span>
+        )}
+      </h2>
+      <Loaded from={incidents}>
+        {({ items }) => <IncidentTable items={items} reload={incidents.reload} />}
+      </Loaded>
+    </section>
+  )
+}
+
+function IncidentTable({ items, reload }: { items: Incidents['items']; reload: () => void }) {
+  const [shown, setShown] = useState(MORE)
   if (items.length === 0) return null
   const acknowledge = (rule: string, key: string) =>
     send('POST', '/incidents/acknowledge', { rule, key }).then(
       () => {
         announce('Acknowledged: it repeats no more until it ends.')
-        incidents.reload()
+        reload()
       },
       (error: Error) => announce(error.message, true),
     )
   return (
-    <section>
-      <h2>{counted(items.length, 'open incident')}</h2>
+    <>
       <Table
         label="Open incidents"
-        rows={items}
+        rows={items.slice(0, shown)}
         rowKey={(it) => `${it.rule} ${it.key}`}
         columns={[
           { title: 'Object', cell: (it) => <Text of={it.object ?? it.key} longest={140} /> },
@@ -193,7 +215,12 @@ function OpenIncidents() {
           },
         ]}
       />
-    </section>
+      {items.length > shown && (
+        <button type="button" class="more" onClick={() => setShown(shown + MORE)}>
+          {count(items.length - shown)} more
+        </button>
+      )}
+    </>
   )
 }
 
