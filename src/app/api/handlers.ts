@@ -29,7 +29,7 @@ interface HandlerParts extends ConfigInForce {
 const STATUS_MS = 1_000
 const EVENT_MS = 2_000
 
-/** Returns the functions behind the operations. What pages ask for again and again is read from Redis once a second. */
+/** Returns the functions behind the operations. State, silences and incidents, which pages poll, are read from Redis once a second. */
 export function createHandlers(parts: HandlerParts): Handlers {
   const { keys, cluster, salt } = parts
   const redis = () => parts.redis()
@@ -42,7 +42,18 @@ export function createHandlers(parts: HandlerParts): Handlers {
   const sources = kept(() => readHash(redis(), keys.sources), { forMs: STATUS_MS })
   const watches = async () => watchesOf(await report(), await sources())
   const sinks = async () => sinksOf(await report(), config().sinks)
-  const silences = kept(() => silencesOf(queue()), { forMs: STATUS_MS })
+  /** Changes of this process: what was read before one of them is not used after it. */
+  let changes = 0
+  const silencesAfter = kept((_changes: number) => silencesOf(queue()), { forMs: STATUS_MS, most: 1 })
+  const silences = () => silencesAfter(changes)
+  const incidentsAfter = kept((_changes: number) => incidentsOf(queue()), { forMs: STATUS_MS, most: 1 })
+  const changed = async <T>(change: Promise<T>): Promise<T> => {
+    try {
+      return await change
+    } finally {
+      changes++
+    }
+  }
   const extents = kept(
     async () => {
       const [history, journal] = await Promise.all([
@@ -115,13 +126,13 @@ export function createHandlers(parts: HandlerParts): Handlers {
     getDeadLetter: ({ params: { id = '' }, caller }) => deadLetterOf(queue(), id, caller),
     retryDeadLetters: ({ body, caller }) => changeDeadLetters(queue(), body, CHANGES.retry, caller),
     dropDeadLetters: ({ body, caller }) => changeDeadLetters(queue(), body, CHANGES.drop, caller),
-    listSilences: async () => ({ items: await silencesOf(queue()) }),
-    addSilence: ({ body, caller }) => silenceOf(queue(), body, caller.name, config()),
+    listSilences: async () => ({ items: await silences() }),
+    addSilence: ({ body, caller }) => changed(silenceOf(queue(), body, caller.name, config())),
     async expireSilence({ params: { id = '' } }) {
-      await endSilence(queue(), id)
+      await changed(endSilence(queue(), id))
       return {}
     },
-    listIncidents: () => incidentsOf(queue()),
-    acknowledgeIncident: ({ body, caller }) => acknowledge(queue(), body, caller.name),
+    listIncidents: () => incidentsAfter(changes),
+    acknowledgeIncident: ({ body, caller }) => changed(acknowledge(queue(), body, caller.name)),
   }
 }
