@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { constants, networkInterfaces } from 'node:os'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { createAccess } from '../../src/observe/server/access.ts'
@@ -138,6 +138,30 @@ test('with too many connections the oldest one without an answer under way is cl
   expect(await text(probe)).toContain('200 OK')
   expect(closed).not.toContain('stream')
   for (const socket of [stream, ...halves]) socket.destroy()
+})
+
+test('an answer that is still being read is not cut while another connection can be closed', async () => {
+  const body = Buffer.alloc(64 * 1_048_576, 'x')
+  server = await startServer({
+    ...{ host: '127.0.0.1', port: 0, metrics: createMetrics(), vitals, maxConnections: 2 },
+    site: async () => async (_, response) => void response.writeHead(200).end(body),
+  })
+  const port = Number(new URL(server.url).port)
+  const reader = connect(port, '127.0.0.1').on('error', () => {})
+  reader.write(`GET /all HTTP/1.1\r\n${END}`)
+  // It has begun: more than fits into what the system keeps for it is to come.
+  await once(reader, 'readable')
+  const others = []
+  for (let i = 0; i < 3; i++) {
+    const other = connect(port, '127.0.0.1').on('error', () => {})
+    others.push(other)
+    await once(other, 'connect')
+  }
+  const probe = connect(port, '127.0.0.1')
+  probe.write(`GET /livez HTTP/1.1\r\n${END}`)
+  expect(await text(probe)).toContain('200 OK')
+  expect((await buffer(reader)).length).toBeGreaterThan(body.length)
+  for (const other of others) other.destroy()
 })
 
 test('many requests for metrics share what was rendered within the last second', async () => {

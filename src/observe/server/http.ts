@@ -88,14 +88,18 @@ export async function startServer(options: ServerOptions): Promise<HealthServer>
   }
 }
 
-/** Closes the oldest connection without an answer under way, except the newest one: that may be of a probe. */
+/**
+ * Closes the oldest connection without an answer under way, except the newest one: that may be of a probe. Where there is none, the oldest
+ * one whose client has not read its whole answer: clients that never read must not keep all places.
+ */
 function closeOldest(connections: Map<Socket, ServerResponse | undefined>, newest: Socket): void {
-  for (const [socket, response] of connections) {
-    if (socket === newest || (response && !response.writableEnded)) continue
-    connections.delete(socket)
-    socket.destroy()
-    return
-  }
+  for (const isOver of ['writableFinished', 'writableEnded'] as const)
+    for (const [socket, response] of connections) {
+      if (socket === newest || (response && !response[isOver])) continue
+      connections.delete(socket)
+      socket.destroy()
+      return
+    }
 }
 
 function adviceOn({ code, message }: NodeJS.ErrnoException): string {
