@@ -18,8 +18,8 @@ const STORY_BOUNDS = { ...HISTORY_BOUNDS, records: 5_000 }
 export const BOUNDS = { most: 20_000, letters: 2_000, withinMs: 500 }
 
 /**
- * Returns events of an object, the newest first, and what became of each. Waiting deliveries and dead letters come with the first page.
- * The records of one event may be on two pages.
+ * Returns events of an object, the newest first, and what became of each. Waiting deliveries and dead letters come with the first page: those
+ * of the newest events, as many as it may have. The records of one event may be on two pages.
  */
 export async function storyOf(
   queue: { redis: Redis; keys: Keys },
@@ -39,6 +39,10 @@ export async function storyOf(
     for (const it of found.waiting) if (mayRead(caller, it.delivery.event)) addWaiting(story, it)
     for (const it of found.letters)
       if (mayRead(caller, it.delivery.event)) addLetter(story, it, mayReadAll(caller, it.delivery))
+    // One object can have thousands of deliveries that wait.
+    const surplus = inOrder([...story.values()]).slice(page.limit)
+    for (const { id } of surplus) story.delete(id)
+    if (surplus.length > 0) isComplete = false
   }
   const timeSlice = new TimeSlice()
   const { names } = target

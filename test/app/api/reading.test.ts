@@ -58,7 +58,7 @@ describe('every answer agrees with the document', () => {
 
 const BUTTONS = 'sink other: buttons have not worked for 3 min'
 
-test('the overview says what happens now', async () => {
+test('the overview has what happens now', async () => {
   const overview = await bed.get('/api/v1/overview')
   expect(overview).toMatchObject({
     ...{ cluster: 'test', access: 'act', deadLetters: 1, balanced: true },
@@ -121,7 +121,7 @@ describe('objects are found', () => {
     expect(isComplete).toBe(true)
   })
 
-  test('and what is unknown says what is watched and since when', async () => {
+  test('and what is unknown has what is watched and since when', async () => {
     const found = await bed.get('/api/v1/objects?q=nowhere')
     expect(found).toMatchObject({ items: [], watched: [expect.stringContaining('configmaps')] })
     expect(found.historyFromMs).toBeGreaterThan(0)
@@ -266,6 +266,24 @@ test('dead letters are listed, counted by sink and reason, shown, retried and dr
   expect((await post('drop', { ids: [id] })).failed).toMatchObject([{ id }])
   expect((await post('drop', { all: true })).done).toBe(1)
   expect((await bed.get('/api/v1/dead-letters')).items).toEqual([])
+})
+
+test('of an object with many waiting deliveries a page has those of the newest events', async () => {
+  const path = '/api/v1/objects/ConfigMap/shop/odd-many/events'
+  for (let i = 0; i < 6; i++) bed.change('MODIFIED', 'shop', 'odd-many')
+  const waiting = ({ items }: any) =>
+    items.filter(({ outcomes }: any) => outcomes.some((it: any) => it.outcome === 'waiting'))
+  const all = await waitFor(
+    async () => {
+      const story = await bed.get(path)
+      return waiting(story).length === 6 && story
+    },
+    { what: 'all that waits' },
+  )
+  expect(all.isComplete).toBe(true)
+  const page = await bed.get(`${path}?limit=2`)
+  expect(waiting(page).map(({ id }: any) => id)).toEqual(all.items.slice(0, 2).map(({ id }: any) => id))
+  expect(page.isComplete).toBe(false)
 })
 
 test.each([

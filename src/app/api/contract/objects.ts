@@ -69,7 +69,9 @@ export const StoryItem = z
 export type StoryItem = z.output<typeof StoryItem>
 export const Story = listOf(StoryItem)
   .extend({
-    isComplete: z.boolean().meta({ description: 'False: more deliveries wait than were read.' }),
+    isComplete: z.boolean().meta({
+      description: 'False: more deliveries wait, or there are more dead letters, than this page has.',
+    }),
     historyFromMs: Ms.optional(),
     stoppedAtMs: StoppedAt,
   })
