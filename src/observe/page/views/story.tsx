@@ -71,6 +71,9 @@ function Rows({ story, path }: { story: Story; path: string }) {
           <Row key={it.id} item={it} isFirst={index === 0} />
         ))}
       </div>
+      {!story.isComplete && (
+        <p class="note">More deliveries of it wait, or are dead letters, than are listed.</p>
+      )}
       {cursor ? (
         <>
           {stoppedAtMs !== undefined && <p class="note">Searched back to {exact(stoppedAtMs)}.</p>}
