@@ -56,11 +56,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
 
 function noAnswer(): RequestError {
   isReachable.value = false
-  return new RequestError(
-    0,
-    'kubeherald does not answer',
-    'The process may be restarting, or the connection is down. The page tries again by itself.',
-  )
+  return new RequestError(0, 'kubeherald does not answer')
 }
 
 /** Ends what takes too long, and throws RequestError then: a connection whose other end is gone stays open, and silent. */

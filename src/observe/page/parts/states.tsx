@@ -61,7 +61,7 @@ export function Loading() {
 }
 
 const ADVICE: Record<number, string> = {
-  0: 'The page tries again by itself where it can.',
+  0: 'The process may be restarting, or the connection is down. The page tries again by itself.',
   401: 'Enter a token: see "server.tokens" in the configuration.',
   403: 'The token may not see this. Ask for one without "namespaces", or with the role "act" for changes.',
   404: 'It may be older than what is kept, or the address has a mistake.',
