@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { Queue, Worker, type WorkerOptions } from 'bullmq'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
@@ -110,15 +109,28 @@ test('queue.md: BullMQ gives a job of a worker that died to another, however oft
 
 test('queue.md: BullMQ renews the lock of a job that takes longer than its lock', async () => {
   await using it = await startQueue()
+  const end = Promise.withResolvers<void>()
   let runs = 0
   const process = async () => {
     runs++
-    await pause(2_000)
+    await end.promise
   }
-  it.work(process)
-  it.work(process)
+  // A lock that no pause of the machine outlasts, and that is renewed often.
+  const timing = { lockDuration: 30_000, lockRenewTime: 100 }
+  it.work(process, timing)
+  it.work(process, timing)
   await it.add()
   await waitFor(() => runs > 0, { what: 'a run' })
+  let [leftMs, renewals] = [0, 0]
+  const isRenewed = async () => {
+    const [lock] = await it.redis.keys('{test}:lanes:*:lock')
+    const nowMs = lock === undefined ? 0 : await it.redis.pttl(lock)
+    if (leftMs > 0 && nowMs > leftMs) renewals++
+    leftMs = nowMs
+    return renewals >= 3
+  }
+  await waitFor(isRenewed, { what: 'three renewals of the lock' })
+  end.resolve()
   await it.idle()
   expect(runs).toBe(1)
 })
