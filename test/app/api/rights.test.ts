@@ -101,9 +101,11 @@ test.each([
 test('a silence whose pattern cannot test a value neither loses the event nor stops its watch', async () => {
   const untilMs = Date.now() + 600_000
   const match = { annotations: { note: '/(a|b){1,400}z/' } }
+  const applied = async () => (await bed.app.metrics.silences.get()).values[0]?.value ?? 0
+  const before = await applied()
   const added = await bed.ask('/api/v1/silences', asJson(TOKENS.actor, { match, untilMs, reason: 'deploy' }))
   expect(added.status).toBe(200)
-  await new Promise((resolve) => setTimeout(resolve, 2_500))
+  await waitFor(async () => (await applied()) === before + 1, { what: 'the silence in force' })
   const metadata = (name: string, resourceVersion: string) => ({
     metadata: {
       ...{ name, namespace: 'shop', uid: `uid-${name}`, resourceVersion },
