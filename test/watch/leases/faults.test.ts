@@ -3,9 +3,12 @@ import { answer } from '../../servers/lease-server.ts'
 import { waitFor } from '../../wait-for.ts'
 import { LEASE, QUICK, SOURCE, startLeaseBed } from './lease-bed.ts'
 
-async function startHolder() {
+/** Of a lease that no pause of the machine ends; only tests that wait for its end need a short one. */
+const LASTING = { durationMs: 30_000, renewDeadlineMs: 20_000 }
+
+async function startHolder(timing: Partial<typeof QUICK> = {}) {
   const bed = await startLeaseBed()
-  const one = bed.start('one')
+  const one = bed.start('one', { timing })
   one.watch()
   await waitFor(() => one.current(), { what: 'the first run' })
   return { bed, one }
@@ -33,7 +36,7 @@ function isCertain(run: { guard: { check(): void } } | undefined): boolean {
 }
 
 test('a lease says who holds it since when, as client-go writes it, and for which watch', async () => {
-  const { bed } = await startHolder()
+  const { bed } = await startHolder(LASTING)
   await using _ = bed
   const { metadata, spec } = bed.lease()
   expect(metadata.name).toMatch(/^kubeherald-test-configmaps-in-shop-[0-9a-f]{10}$/)
@@ -42,7 +45,7 @@ test('a lease says who holds it since when, as client-go writes it, and for whic
     'kubeherald.dev/cluster': 'test',
   })
   expect(metadata.annotations).toMatchObject({ 'kubeherald.dev/watch': 'configmaps in shop' })
-  expect(spec).toMatchObject({ holderIdentity: 'one', leaseDurationSeconds: 3, leaseTransitions: 0 })
+  expect(spec).toMatchObject({ holderIdentity: 'one', leaseDurationSeconds: 30, leaseTransitions: 0 })
   expect(spec?.acquireTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
   await renews(bed)
   expect(bed.lease().spec?.acquireTime).toBe(spec?.acquireTime)
@@ -52,7 +55,7 @@ test('a lease says who holds it since when, as client-go writes it, and for whic
 test.each([500, 503, 429, 401])(
   'a renewal that is answered with %i is tried again, and the run goes on',
   async (status) => {
-    const { bed, one } = await startHolder()
+    const { bed, one } = await startHolder(LASTING)
     await using _ = bed
     let refused = 0
     bed.server.fault = ({ method, applied }, response) =>
@@ -65,7 +68,7 @@ test.each([500, 503, 429, 401])(
 )
 
 test('an update whose answer is lost has succeeded: the run goes on', async () => {
-  const { bed, one } = await startHolder()
+  const { bed, one } = await startHolder(LASTING)
   await using _ = bed
   let lost = 0
   bed.server.fault = ({ method, path, applied }, response) => {
@@ -81,7 +84,7 @@ test('an update whose answer is lost has succeeded: the run goes on', async () =
 })
 
 test('what others write into the metadata is a conflict, and stays', async () => {
-  const { bed, one } = await startHolder()
+  const { bed, one } = await startHolder(LASTING)
   await using _ = bed
   bed.server.touch(LEASE, (lease) => {
     const annotations = { ...lease.metadata.annotations, 'example.com/note': 'mine' }
@@ -93,7 +96,7 @@ test('what others write into the metadata is a conflict, and stays', async () =>
 })
 
 test('a lease that was deleted is made anew', async () => {
-  const { bed, one } = await startHolder()
+  const { bed, one } = await startHolder(LASTING)
   await using _ = bed
   bed.server.leases.delete(LEASE)
   await waitFor(() => bed.lease()?.spec?.holderIdentity === 'one', { what: 'another lease' })
@@ -190,7 +193,7 @@ test('an update that is refused is told for the watch that it concerns', async (
 })
 
 test('a guard is renewed by a request that begins after it was asked for', async () => {
-  const { bed, one } = await startHolder()
+  const { bed, one } = await startHolder(LASTING)
   await using _ = bed
   const { guard, signal } = one.runs[0] ?? (undefined as never)
   await renews(bed)
