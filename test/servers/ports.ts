@@ -7,6 +7,9 @@ const LAST = 32_767
 /** Each of the workers that run side by side has ports of its own. */
 const SHARES = 16
 
+/** A name that is not asked of any resolver, and is unknown: its label is longer than one of DNS may be. */
+export const UNKNOWN_NAME = `${'nowhere'.padEnd(64, '-')}.invalid`
+
 const share = Number(process.env['VITEST_POOL_ID'] ?? 0) % SHARES
 const size = Math.floor((LAST + 1 - FIRST) / SHARES)
 let next = Math.floor(Math.random() * size)

@@ -10,7 +10,7 @@ import { LastingFault } from '../../src/store/redis/redis-fault.ts'
 import type { RedisTarget } from '../../src/store/redis/redis-target.ts'
 import { RedisRefusedError, waitForRedis } from '../../src/store/redis/requirements.ts'
 import { createAuthority } from '../servers/certificates.ts'
-import { freePort } from '../servers/ports.ts'
+import { freePort, UNKNOWN_NAME } from '../servers/ports.ts'
 import { startProgram } from '../servers/process.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
@@ -58,7 +58,7 @@ async function cannotBeUsed(server: RedisServer, target: RedisTarget): Promise<E
 
 test.each<[string, RegExp, (port: number) => RedisTarget]>([
   ['an address where nobody listens', /nobody listens/, (port) => ({ url: `redis://127.0.0.1:${port}` })],
-  ['a name that is not known yet', /cannot be resolved/, () => ({ url: 'redis://redis.kubeherald.invalid' })],
+  ['a name that is not known yet', /cannot be resolved/, () => ({ url: `redis://${UNKNOWN_NAME}` })],
   [
     'Sentinels that are not there yet',
     /nobody listens/,

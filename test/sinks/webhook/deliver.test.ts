@@ -6,6 +6,7 @@ import { expect, test, vi } from 'vitest'
 import webhook from '../../../sinks/webhook/index.ts'
 import { createHttpClient } from '../../../src/sink/http-client.ts'
 import type { Message } from '../../../src/sink/index.ts'
+import { UNKNOWN_NAME } from '../../servers/ports.ts'
 import { startReceiver } from '../../servers/receiver.ts'
 import { waitFor } from '../../wait-for.ts'
 import { messageOf, openSink } from '../bed.ts'
@@ -61,7 +62,7 @@ test('nobody listening, and a name that does not exist, are tried again', async 
   expect(await refused.deliver([message()], never)).toMatchObject([
     { kind: 'retry', reason: 'network', scope: 'sink' },
   ])
-  await using unknown = await open({ url: 'http://nowhere.invalid/' })
+  await using unknown = await open({ url: `http://${UNKNOWN_NAME}/` })
   expect(await unknown.deliver([message()], never)).toMatchObject([
     { kind: 'retry', reason: 'network', scope: 'sink' },
   ])
@@ -135,7 +136,7 @@ test('the id stays the same over all attempts, the timestamp is the attempt’s'
 })
 
 test('an address with a password or a query is not told in a failure', async () => {
-  await using sink = await open({ url: 'http://user:hunter2@nowhere.invalid/?token=hunter3' })
+  await using sink = await open({ url: `http://user:hunter2@${UNKNOWN_NAME}/?token=hunter3` })
   expect(JSON.stringify(await sink.deliver([message()], never))).not.toMatch(/hunter/)
 })
 

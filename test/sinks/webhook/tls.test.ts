@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import webhook from '../../../sinks/webhook/index.ts'
 import { createAuthority } from '../../servers/certificates.ts'
-import { freePort } from '../../servers/ports.ts'
+import { freePort, UNKNOWN_NAME } from '../../servers/ports.ts'
 import { startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
 
@@ -113,14 +113,15 @@ test('health says in words what is wrong, and posts nothing', async () => {
   await once(silent, 'listening')
   const { port } = silent.address() as { port: number }
   const refused = await freePort()
-  const cases: [url: string, reason: string, detail: string][] = [
+  const timeout = '300ms'
+  const cases: [url: string, reason: string, detail: string, options?: object][] = [
     [`http://127.0.0.1:${refused}/`, 'network', `nobody listens at 127.0.0.1:${refused}`],
-    ['http://nowhere.invalid/', 'network', 'the name nowhere.invalid cannot be resolved'],
+    [`http://${UNKNOWN_NAME}/`, 'network', `the name ${UNKNOWN_NAME} cannot be resolved`],
     [plain.url.replace('http:', 'https:'), 'network', 'does not speak TLS; is it http:// there?'],
-    [`https://127.0.0.1:${port}/`, 'network', `no connection to 127.0.0.1:${port} in time`],
+    [`https://127.0.0.1:${port}/`, 'network', `no connection to 127.0.0.1:${port} in time`, { timeout }],
   ]
-  for (const [url, reason, detail] of cases) {
-    await using sink = await openSink(webhook, { url, timeout: '300ms' })
+  for (const [url, reason, detail, options] of cases) {
+    await using sink = await openSink(webhook, { url, ...options })
     expect(await sink.health!(never)).toMatchObject({
       ok: false,
       reason,
