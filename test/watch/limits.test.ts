@@ -39,9 +39,15 @@ async function startOverdue(timing: WatchBedOptions['timing'] = {}) {
 }
 
 test('what ended while nobody watched is read first, and nothing of it is told', async () => {
-  await using it = await startOverdue({ settleMs: 1_000 })
+  await using it = await startOverdue()
   // The server takes its time.
-  it.api.script((watch) => void setTimeout(() => watch.frame('DELETED', configMap(name('a'), 12)), 200))
+  it.api.script((watch) => {
+    const send = () => {
+      watch.frame('DELETED', configMap(name('a'), 12))
+      watch.frame('BOOKMARK', configMap('', 13))
+    }
+    setTimeout(send, 200)
+  })
   it.start()
   await waitFor(async () => (await it.rule())?.waiting === 0, { what: 'the end' })
   await waitFor(it.current, { what: 'all to be read' })
