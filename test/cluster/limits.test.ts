@@ -87,7 +87,7 @@ async function sameNotifications(lastsSeconds: number): Promise<boolean> {
   // The watch goes to the other process.
   expect(await holder.stop()).toBe(0)
   await step(2)
-  await matched('after', 2)
+  for (const rule of ['grouped', 'throttled', 'after']) await matched(rule, 2)
   // What is under way when a process is killed may come twice; this is about what comes at all.
   await nothingPending(other)
 
