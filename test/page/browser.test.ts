@@ -441,6 +441,8 @@ test('the keyboard alone reaches an explanation', async () => {
   expect(await focused()).toBe('Skip to the content')
   await page.keyboard.press('/')
   await page.keyboard.type('web')
+  // Where keys come slowly, their first letters are searched for, too.
+  await page.getByRole('heading', { name: 'Search: web', exact: true }).waitFor()
   await page.locator('[data-results] a').first().waitFor()
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
