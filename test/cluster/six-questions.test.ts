@@ -79,7 +79,7 @@ async function startAsked(): Promise<Asked> {
 let it: Asked
 beforeAll(async () => {
   it = await startAsked()
-}, 240_000)
+})
 afterAll(() => it?.[Symbol.asyncDispose]())
 
 describe('acceptance 1: in the browser', () => {

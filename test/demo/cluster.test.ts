@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { connectCluster } from '../../src/watch/client/connect.ts'
 import { discover, resolveKind } from '../../src/watch/client/discovery.ts'
+import { startProgram } from '../servers/process.ts'
 import { waitFor } from '../wait-for.ts'
 import { get, seeded, watch } from './parts.ts'
 
@@ -75,15 +76,13 @@ test('nothing is left of it when it is closed, whoever was watching', async () =
 })
 
 test('the process ends by itself after closing', async () => {
-  const { spawnSync } = await import('node:child_process')
   const program = `
     const { startDemoCluster } = await import(${JSON.stringify(new URL('../../src/demo/cluster.ts', import.meta.url).href)})
     const demo = await startDemoCluster({ random: Math.random, clock: Date })
     const answer = await fetch(demo.url + '/api/v1/pods?watch=true')
     await answer.body.getReader().read()
     await demo.close()`
-  const { status, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-    timeout: 15_000,
-  })
-  expect({ status, signal }).toEqual({ status: 0, signal: null })
+  const running = startProgram(process.execPath, ['--input-type=module', '-e', program])
+  await waitFor(() => running.ended(), { what: () => `the end of the process; it said ${running.output()}` })
+  expect(running.exitCode()).toBe(0)
 })

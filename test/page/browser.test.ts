@@ -30,7 +30,7 @@ beforeAll(async () => {
   await recorded(({ outcome }) => outcome === 'suppressed')
   await recorded(({ outcome, rule }) => outcome === 'dead' && rule === 'probes')
   await waitFor(async () => (await sink('bus')).lastError !== undefined, { what: 'the failure of bus' })
-}, 240_000)
+})
 
 afterAll(async () => {
   await browser?.close()
@@ -493,7 +493,7 @@ test('axe finds nothing in any view, in light and dark, wide and on a phone', as
     }
     if (path === '/dead-letters') await withDialog(async () => expect(await violations()).toEqual([]))
   }
-}, 240_000)
+})
 
 test('no view is wider than a tablet or a small laptop, and tables break at spaces only', async () => {
   for (const width of [800, 1024, 1110]) {
