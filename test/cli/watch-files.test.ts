@@ -8,7 +8,7 @@ import { watchFiles } from '../../src/cli/run/follow-configuration.ts'
 import { waitFor } from '../wait-for.ts'
 
 /** Files that are read again whenever one of them changes; `told` has what they held each time. */
-function startWatching(names: readonly string[], settledMs = 20) {
+function startWatching(names: readonly string[], { beforeLook = async () => {} } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'kubeherald-'))
   const told: string[] = []
   let reads = new FileReads()
@@ -23,6 +23,12 @@ function startWatching(names: readonly string[], settledMs = 20) {
     })
     return texts.join(' ')
   }
+  const looking = {
+    async changed() {
+      await beforeLook()
+      return reads.changed()
+    },
+  }
   let watching = { close() {} }
   return {
     path: (name: string) => join(dir, name),
@@ -30,9 +36,9 @@ function startWatching(names: readonly string[], settledMs = 20) {
     start() {
       read()
       watching = watchFiles(
-        () => reads,
+        () => looking,
         async () => void told.push(read()),
-        { everyMs: 5, settledMs },
+        { everyMs: 5, settledMs: 20 },
       )
     },
     until: (text: string) =>
@@ -74,13 +80,13 @@ test('a file that is gone is told, and again when it is back', async () => {
 })
 
 test('a file that is being written is waited for', async () => {
-  using it = startWatching(['config'], 1_500)
+  let written = 0
+  const write = async () => {
+    if (written < 10) await writeFile(it.path('config'), 'x'.repeat(++written))
+  }
+  using it = startWatching(['config'], { beforeLook: write })
   await writeFile(it.path('config'), 'old')
   it.start()
-  for (let i = 1; i <= 10; i++) {
-    await writeFile(it.path('config'), 'x'.repeat(i))
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
   await it.until('x'.repeat(10))
   expect(it.told).toEqual(['x'.repeat(10)])
 })
