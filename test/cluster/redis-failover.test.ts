@@ -35,6 +35,7 @@ async function underLoad(bed: Bed, doIt: () => Promise<unknown>): Promise<number
     return { status: 200 }
   })
   const load = churn(bed.kubernetes, [CONFIG_MAPS], { count: 120, parallel: 8 })
+  load.catch(() => {})
   await waitFor(() => bed.hook.requests.length > 40, { what: 'the load to flow' })
   await doIt()
   await load
