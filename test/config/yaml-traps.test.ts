@@ -72,6 +72,7 @@ test.each([
   const text = `watch: [Event]\nsinks: { s: { type: stdout } }\nredis: { url: redis://x, password: ${written}`
   const loaded = await loadText(text)
   if (loaded.ok) throw new Error('it was accepted')
+  expect(loaded.problems).not.toEqual([])
   for (const { message, hint } of loaded.problems) expect(`${message} ${hint}`).not.toContain('hunter2')
 })
 

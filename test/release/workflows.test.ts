@@ -96,6 +96,7 @@ test('what is released is made of nothing that another run left in a cache', () 
     expect(step.with).not.toHaveProperty('cache')
   }
   const builds = steps.filter(({ uses }) => uses?.startsWith('docker/build-push-action@'))
+  expect(builds).not.toEqual([])
   for (const step of builds) expect(step.with).toMatchObject({ 'no-cache': true })
 })
 
