@@ -1,9 +1,7 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parse, stringify } from 'yaml'
+import { parse } from 'yaml'
 import { find, ROOT, renderChart } from './render.ts'
 
 const example = (name: string) => parse(readFileSync(join(ROOT, `deploy/examples/${name}.yaml`), 'utf8'))
@@ -34,58 +32,4 @@ test('the examples say the same as the chart', async () => {
     .replaceAll('<<.Series>>', 'kubeherald_deliveries_oldest_pending_seconds')
     .replaceAll('<<.LabelMatchers>>', 'namespace="kubeherald"')
   expect(asked).toBe(example('keda').spec.triggers[0].metadata.query)
-})
-
-const dirs = [...(process.env['PATH'] ?? '').split(delimiter), join(cacheFolder(), 'prometheus/usr/bin')]
-const promtool = dirs.map((dir) => join(dir, 'promtool')).find((file) => existsSync(file))
-
-function cacheFolder(): string {
-  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'kubeherald')
-}
-
-/** Of one sample in the namespace kubeherald. */
-const series = (name: string, pod: string, sink: string, value: number) => ({
-  series: `${name}{namespace="kubeherald",pod="${pod}",sink="${sink}"}`,
-  values: String(value),
-})
-const pending = (pod: string, sink: string, value: number) =>
-  series('kubeherald_deliveries_oldest_pending_seconds', pod, sink, value)
-const healthy = (pod: string, sink: string, value: number) =>
-  series('kubeherald_sink_healthy', pod, sink, value)
-
-test.skipIf(!promtool).each<[what: string, input: object[], value: number]>([
-  ['nothing is known', [], 0],
-  [
-    'two pods tell the same of one queue',
-    [pending('a', 'x', 90), pending('b', 'x', 90), healthy('a', 'x', 1)],
-    90,
-  ],
-  [
-    'a sink fails for one pod',
-    [
-      pending('a', 'x', 30),
-      pending('a', 'y', 900),
-      healthy('a', 'x', 1),
-      healthy('a', 'y', 1),
-      healthy('b', 'y', 0),
-    ],
-    30,
-  ],
-  ['every sink fails', [pending('a', 'x', 900), healthy('a', 'x', 0)], 0],
-])('when %s, the age that scales is right', (_, input_series, value) => {
-  const expr = example('keda').spec.triggers[0].metadata.query
-  const promql_expr_test = [{ expr, eval_time: '0m', exp_samples: [{ labels: '{}', value }] }]
-  const dir = mkdtempSync(join(tmpdir(), 'kubeherald-scaling-'))
-  try {
-    writeFileSync(
-      join(dir, 'test.yaml'),
-      stringify({ tests: [{ interval: '1m', input_series, promql_expr_test }] }),
-    )
-    const { status, stdout, stderr } = spawnSync(promtool ?? '', ['test', 'rules', join(dir, 'test.yaml')], {
-      encoding: 'utf8',
-    })
-    expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
-  } finally {
-    rmSync(dir, { recursive: true })
-  }
 })
