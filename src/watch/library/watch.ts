@@ -19,6 +19,7 @@ import { closeUnbegun } from './iteration.ts'
 import { entryOf, requireOptions } from './options.ts'
 import { changeOf, type Handed, SourceStates } from './source-state.ts'
 import { type Change, type Changes, type Kind, type Warning, WatchError, type WatchOptions } from './types.ts'
+import { UnservedKinds } from './unserved-kinds.ts'
 
 /** Times that tests shorten. */
 export interface LibraryTiming extends Timing {
@@ -56,8 +57,17 @@ class RunningWatch<T> implements Changes<T> {
   readonly #started: Promise<void>
   #entries: WatchEntry[]
   readonly #additions = new Additions()
-  /** Kinds that the cluster does not serve: are they defined? */
-  readonly #unserved = new Map<string, 'asking' | 'defined'>()
+  readonly #unserved = new UnservedKinds({
+    isDefined: async (kind, catalogue) =>
+      this.#states?.knows(kind) ||
+      typeof (await findDefined(this.#client, kind, catalogue, this.#stopping.signal)) !== 'string',
+    onDefined: (kind, entries) => {
+      this.#warnOnce(kind, 'the cluster does not serve this kind now: waiting for it')
+      for (const entry of entries) this.#additions.accept(entry)
+      this.#checkSynced()
+    },
+    onUnknown: (entry, catalogue) => this.#refuse(entry, unknownKind(entry.kind, catalogue)),
+  })
   /** Kinds of which it was warned that they are waited for. */
   readonly #warned = new Set<string>()
   #plan: WatchPlan | undefined
@@ -221,36 +231,12 @@ class RunningWatch<T> implements Changes<T> {
     this.#plan = plan
     for (const { entry, message } of [...plan.problems, ...overlaps])
       this.#refuse(entry, new WatchError('invalid-kind', `kind "${entry.kind}": ${message}`))
-    for (const entry of plan.waiting) void this.#lookFor(entry, catalogue)
+    this.#unserved.planned(plan, catalogue)
     for (const { kind } of plan.unsure)
       this.#warnOnce(kind, 'a part of the API that may have this kind does not answer: waiting for it')
     this.#additions.resolved(plan, catalogue, clusterUid, (key) => this.#begun.has(key))
     this.#checkSynced()
     return { ...plan, problems: [] }
-  }
-
-  /** A kind that is not served may be defined: while an API server starts, or because it serves another version. */
-  async #lookFor(entry: WatchEntry, catalogue: Catalogue): Promise<void> {
-    const { kind } = entry
-    if (this.#unserved.has(kind)) return
-    this.#unserved.set(kind, 'asking')
-    try {
-      // A kind that was watched before may come back.
-      const isDefined =
-        this.#states?.knows(kind) ||
-        typeof (await findDefined(this.#client, kind, catalogue, this.#stopping.signal)) !== 'string'
-      if (!isDefined) {
-        this.#unserved.delete(kind)
-        return this.#refuse(entry, unknownKind(kind, catalogue))
-      }
-      this.#unserved.set(kind, 'defined')
-      this.#warnOnce(kind, 'the cluster does not serve this kind now: waiting for it')
-      this.#additions.accept(entry)
-      this.#checkSynced()
-    } catch {
-      // The next attempt to resolve the kinds asks again.
-      this.#unserved.delete(kind)
-    }
   }
 
   /** Ends the addition of a kind, or the iteration if the program began with it. */
@@ -275,10 +261,8 @@ class RunningWatch<T> implements Changes<T> {
 
   #checkSynced(): void {
     if (!this.#plan) return
-    const { sources, waiting, unsure, problems } = this.#plan
-    const isResolved =
-      waiting.every(({ kind }) => this.#unserved.get(kind) === 'defined') &&
-      unsure.length + problems.length === 0
+    const { sources, unsure, problems } = this.#plan
+    const isResolved = this.#unserved.areDefined && unsure.length + problems.length === 0
     if (isResolved && sources.every(({ title }) => this.#current.has(title))) this.#sync.resolve()
   }
 

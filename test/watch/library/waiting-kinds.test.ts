@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { collect, startLibraryBed } from './bed.ts'
+import { DEFINED, GONE, serveWidgets, THERE } from './widgets.ts'
+
+const KIND = 'widgets.example.com'
+const inNamespace = (namespace: string) => ({ kind: KIND, namespaces: [namespace] })
+
+test('each namespace of a kind that is defined and not served can be added; without its definition the kind is unknown', async () => {
+  await using it = await startLibraryBed()
+  const widgets = serveWidgets(it.api, [], DEFINED)
+  const changes = it.open({ kinds: [] })
+  collect(changes)
+  await changes.add(inNamespace('shop'))
+  await changes.add(inNamespace('pay'))
+  expect(await changes.remove(KIND)).toBe(true)
+  widgets.become(GONE)
+  await expect(changes.add(inNamespace('shop'))).rejects.toMatchObject({ code: 'unknown-kind' })
+})
+
+test('two additions of a kind that is not served, at the same time, have the same result', async () => {
+  await using it = await startLibraryBed()
+  const widgets = serveWidgets(it.api, [], DEFINED)
+  const changes = it.open({ kinds: [] })
+  collect(changes)
+  const addBoth = () =>
+    Promise.allSettled([changes.add(inNamespace('shop')), changes.add(inNamespace('pay'))])
+  expect(await addBoth()).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }])
+  await changes.remove(KIND)
+  widgets.become(GONE)
+  const unknown = { status: 'rejected', reason: { code: 'unknown-kind' } }
+  expect(await addBoth()).toMatchObject([unknown, unknown])
+})
+
+test('while the definition of a watched kind is gone, namespaces of it can be added; once it is removed, the kind is unknown', async () => {
+  await using it = await startLibraryBed()
+  const widgets = serveWidgets(it.api, ['a'], THERE)
+  const changes = it.open({ kinds: [] })
+  const { labels, arrived } = collect(changes)
+  await changes.add(inNamespace('shop'))
+  await arrived(1)
+  widgets.become(GONE)
+  await arrived(2)
+  await changes.add(inNamespace('pay'))
+  await changes.remove(KIND)
+  await expect(changes.add(inNamespace('pay'))).rejects.toMatchObject({ code: 'unknown-kind' })
+  widgets.become(THERE)
+  await changes.add(inNamespace('pay'))
+  await arrived(3)
+  expect(labels()).toEqual(['ADDED a@5 synthesized', 'DELETED a@5 synthesized', 'ADDED a@5 synthesized'])
+})
