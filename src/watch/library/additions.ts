@@ -1,3 +1,4 @@
+import type { Source } from '../../model/change.ts'
 import type { Catalogue } from '../client/discovery.ts'
 import { planSources, storageOf, type WatchPlan } from '../plan/plan.ts'
 import type { WatchEntry } from '../schema.ts'
@@ -68,6 +69,17 @@ export class Additions {
     for (const { reject } of refused) reject(error)
     return refused.length > 0
   }
+}
+
+/** Returns whether an entry makes this source, also while its kind is not served. */
+export function selects(entry: WatchEntry, source: Source): boolean {
+  const { kind, namespaces = [''], labels = '', fields = '' } = entry
+  return (
+    kind === source.spelling &&
+    namespaces.includes(source.namespace) &&
+    labels.trim() === source.labelSelector &&
+    fields.trim() === source.fieldSelector
+  )
 }
 
 /** A watch of which all objects, or some, are those of an earlier one, by another source. */

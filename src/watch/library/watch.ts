@@ -11,7 +11,7 @@ import { NOT_COUNTED } from '../reflector/reflector-status.ts'
 import type { Step } from '../reflector/retry-policy.ts'
 import { DEFAULT_TIMING, type Timing } from '../reflector/timing.ts'
 import type { WatchEntry } from '../schema.ts'
-import { Additions, matcherOf, overlapsOf } from './additions.ts'
+import { Additions, matcherOf, overlapsOf, selects } from './additions.ts'
 import { CheckpointSaver, encodeCheckpoint, loadCheckpoint } from './checkpoint.ts'
 import { checkpointError, Faults, unknownKind, warningOf, warnProcess } from './faults.ts'
 import { Handoff } from './handoff.ts'
@@ -144,13 +144,17 @@ class RunningWatch<T> implements Changes<T> {
   /** Stops the sources of other entries and forgets them, and those of earlier starts that are `isOld`. */
   async #keepOnly(isKept: (entry: WatchEntry) => boolean, isOld = (_: Source) => false): Promise<void> {
     const before = new Set(this.#plan?.sources.map(({ key }) => key))
+    const removed = this.#entries.filter((it) => !isKept(it))
     this.#apply(this.#entries.filter(isKept))
     await Promise.race([this.#manager?.applied, this.#ended.promise])
     if (this.#stopping.signal.aborted) return
     const wanted = new Set(this.#plan?.sources.map(({ key }) => key))
+    // A plan has no sources of a kind that is gone.
+    const isOf = (entries: readonly WatchEntry[], source: Source) => entries.some((it) => selects(it, source))
+    const isRemoved = (source: Source) => isOf(removed, source) && !isOf(this.#entries, source)
     for (const { source } of this.#states?.all() ?? []) {
       const { key, title } = source
-      if (wanted.has(key) || !(before.has(key) || isOld(source))) continue
+      if (wanted.has(key) || !(before.has(key) || isOld(source) || isRemoved(source))) continue
       this.#begun.delete(key)
       this.#current.delete(title)
       this.#states?.forget(key)

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { CheckpointStore } from '../../../src/watch/library/types.ts'
+import { waitFor } from '../../wait-for.ts'
 import { collect, startLibraryBed } from './bed.ts'
 import { DEFINED, GONE, serveWidgets, THERE } from './widgets.ts'
 
@@ -47,4 +49,26 @@ test('while the definition of a watched kind is gone, namespaces of it can be ad
   await changes.add(inNamespace('pay'))
   await arrived(3)
   expect(labels()).toEqual(['ADDED a@5 synthesized', 'DELETED a@5 synthesized', 'ADDED a@5 synthesized'])
+})
+
+test('removing a watch by its options while its definition is gone frees what the checkpoint has of it, and of no other', async () => {
+  await using it = await startLibraryBed()
+  const widgets = serveWidgets(it.api, ['a'], THERE)
+  let saved = ''
+  const checkpoint: CheckpointStore = {
+    load: async () => undefined,
+    async save(text) {
+      saved = text
+    },
+  }
+  const changes = it.open({ kinds: ['shop', 'pay'].map(inNamespace), checkpoint })
+  const { arrived } = collect(changes)
+  await changes.synced
+  widgets.become(GONE)
+  await arrived(4)
+  await waitFor(() => it.warnings.some(({ watch }) => watch === KIND), { what: 'the kind to be waited for' })
+  await changes.remove(inNamespace('shop'))
+  await changes.close()
+  expect(saved).toContain('widgets.example.com in pay')
+  expect(saved).not.toContain('widgets.example.com in shop')
 })
