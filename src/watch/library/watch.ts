@@ -147,7 +147,8 @@ class RunningWatch<T> implements Changes<T> {
     const removed = this.#entries.filter((it) => !isKept(it))
     this.#apply(this.#entries.filter(isKept))
     await Promise.race([this.#manager?.applied, this.#ended.promise])
-    if (this.#stopping.signal.aborted) return
+    const { signal } = this.#stopping
+    if (signal.aborted) return
     const wanted = new Set(this.#plan?.sources.map(({ key }) => key))
     // A plan has no sources of a kind that is gone.
     const isOf = (entries: readonly WatchEntry[], source: Source) => entries.some((it) => selects(it, source))
@@ -159,6 +160,9 @@ class RunningWatch<T> implements Changes<T> {
       this.#current.delete(title)
       this.#states?.forget(key)
     }
+    // Added again, the kind begins as any other, and not as one that has come.
+    for (const { kind } of removed)
+      if (!this.#entries.some((it) => it.kind === kind)) await this.#states?.absentKinds.remove(kind, signal)
   }
 
   async *#iterate(): AsyncGenerator<Change<T>, void> {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CheckpointStore } from '../../../src/watch/library/types.ts'
+import { configMap } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
 import { collect, startLibraryBed } from './bed.ts'
 import { DEFINED, GONE, serveWidgets, THERE } from './widgets.ts'
@@ -49,6 +50,20 @@ test('while the definition of a watched kind is gone, namespaces of it can be ad
   await changes.add(inNamespace('pay'))
   await arrived(3)
   expect(labels()).toEqual(['ADDED a@5 synthesized', 'DELETED a@5 synthesized', 'ADDED a@5 synthesized'])
+})
+
+test('with initial: skip what exists of a kind that was unknown is not emitted once it can be added', async () => {
+  await using it = await startLibraryBed()
+  const widgets = serveWidgets(it.api, ['a'], GONE)
+  const changes = it.open({ initial: 'skip' })
+  const { labels, arrived } = collect(changes)
+  await expect(changes.add(KIND)).rejects.toMatchObject({ code: 'unknown-kind' })
+  widgets.become(THERE)
+  await changes.add(KIND)
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', configMap('c', 11))
+  await arrived(1)
+  expect(labels()).toEqual(['ADDED c@11'])
 })
 
 test('removing a watch by its options while its definition is gone frees what the checkpoint has of it, and of no other', async () => {
