@@ -30,10 +30,19 @@ export interface SourceState {
   readonly index: Map<string, IndexEntry>
   /** uid → JSON. */
   readonly kept: Map<string, Buffer>
+  /** Its resource is gone, and the program gets the deletions. */
+  departure: { ended: Promise<void>; stop: AbortController } | undefined
 }
 
 export function newState(source: Source): SourceState {
-  return { source, phase: undefined, resourceVersion: '', index: new Map(), kept: new Map() }
+  return {
+    source,
+    phase: undefined,
+    resourceVersion: '',
+    index: new Map(),
+    kept: new Map(),
+    departure: undefined,
+  }
 }
 
 interface StateParts {
@@ -75,8 +84,9 @@ export class SourceStates implements SourceStore {
     return this.all().some(({ source }) => source.spelling === spelling)
   }
 
-  /** Forgets a source that does not run any more. */
+  /** Forgets a source that does not run any more: no other change of it comes. */
   forget(key: string): void {
+    this.#states.get(key)?.departure?.stop.abort()
     this.#states.delete(key)
     this.#parts.onMoved()
   }
@@ -99,12 +109,12 @@ export class SourceStates implements SourceStore {
   }
 }
 
-function checkpointOf(
-  { phase, resourceVersion }: SourceState,
-  clock: { now(): number },
-): Checkpoint | undefined {
+function checkpointOf(state: SourceState, clock: { now(): number }): Checkpoint | undefined {
+  const { phase, resourceVersion } = state.departure ? ABSENT : state
   return phase && { phase, resourceVersion, sequence: 0, holder: '', atMs: clock.now() }
 }
+
+const ABSENT = { phase: 'absent', resourceVersion: '' } as const
 
 /** The session of one source; the position of a change moves when the program has processed it. */
 class StateSession implements SourceSession {
@@ -148,7 +158,8 @@ class StateSession implements SourceSession {
     }
   }
 
-  async beginList(comparison: Comparison): Promise<void> {
+  async beginList(comparison: Comparison, signal: AbortSignal): Promise<void> {
+    await this.#departed(signal)
     this.#comparison = comparison
     this.#unlisted = new Map([...this.#state.index].map(([uid, entry]) => [nameOf(entry), uid]))
     this.#move('listing', this.#state.resourceVersion)
@@ -173,9 +184,34 @@ class StateSession implements SourceSession {
     this.#move('watching', resourceVersion)
   }
 
-  async markAbsent(signal: AbortSignal): Promise<void> {
-    await this.#hand(this.#deletions([...this.#state.index.keys()]), signal)
-    this.#move('absent', '')
+  /** Does not wait for the program: in its loop it may await `add` or `remove`, which need the search for kinds that calls this. */
+  async markAbsent(): Promise<void> {
+    const state = this.#state
+    if (state.departure) return
+    const stop = new AbortController()
+    const handed = this.#hand(this.#deletions([...state.index.keys()]), stop.signal)
+    const ended = handed
+      .then(() => this.#move('absent', ''))
+      .catch(() => {})
+      .finally(() => {
+        state.departure = undefined
+      })
+    state.departure = { ended, stop }
+  }
+
+  /** Waits until the program has processed the deletions of a resource that was gone. */
+  async #departed(signal: AbortSignal): Promise<void> {
+    const { departure } = this.#state
+    if (!departure) return
+    signal.throwIfAborted()
+    const { promise, reject } = Promise.withResolvers<never>()
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      await Promise.race([departure.ended, promise])
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
   }
 
   #hand(transitions: Iterator<Handed, void>, signal: AbortSignal): Promise<void> {

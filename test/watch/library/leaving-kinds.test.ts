@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { fileCheckpoint } from '../../../src/watch/library/file-checkpoint.ts'
+import type { Changes } from '../../../src/watch/library/types.ts'
+import { configMap } from '../../servers/scripted-api.ts'
+import { waitFor } from '../../wait-for.ts'
+import { collect, type LibraryBed, startLibraryBed } from './bed.ts'
+import { GONE, serveWidgets, THERE, type Widgets } from './widgets.ts'
+
+const KIND = 'widgets.example.com'
+const inShop = { kind: KIND, namespaces: ['shop'] }
+
+/** A program that has processed two widgets starts again, after their definition was deleted. `first` runs in its loop, at the first deletion. */
+async function startAgain(it: LibraryBed, first: (changes: Changes, widgets: Widgets) => Promise<unknown>) {
+  const widgets = serveWidgets(it.api, ['a', 'b'], THERE)
+  const options = { kinds: [inShop], checkpoint: fileCheckpoint(join(it.dir, 'position.json')) }
+  const before = it.open(options)
+  collect(before)
+  await before.synced
+  await before.close()
+  widgets.become(GONE)
+  const changes = it.open(options)
+  let count = 0
+  return { changes, ...collect(changes, () => (count++ === 0 ? first(changes, widgets) : undefined)) }
+}
+
+test('another kind can be added in the loop at a deletion of a kind that went while the program did not run', async () => {
+  await using it = await startLibraryBed()
+  const { labels, arrived } = await startAgain(it, (changes) => changes.add('ConfigMap'))
+  await arrived(2)
+  expect(labels()).toEqual(['DELETED a@5 synthesized', 'DELETED b@5 synthesized'])
+})
+
+test.each<[string, string | typeof inShop]>([
+  ['its name', KIND],
+  ['its options', inShop],
+])('such a kind can be removed in the loop by %s: no other deletion of it comes', async (_, kind) => {
+  await using it = await startLibraryBed({ objects: [configMap('c', 6)] })
+  let isRemoved = false
+  const { changes, labels, arrived } = await startAgain(it, async (running) => {
+    isRemoved = await running.remove(kind)
+    await running.add('ConfigMap')
+  })
+  await arrived(2)
+  expect(isRemoved).toBe(true)
+  expect(labels()).toEqual(['DELETED a@5 synthesized', 'ADDED c@6 synthesized'])
+  await expect(changes.add(kind)).rejects.toMatchObject({ code: 'unknown-kind' })
+})
+
+test('such a kind that returns meanwhile begins after all of its deletions', async () => {
+  await using it = await startLibraryBed()
+  const { labels, arrived } = await startAgain(it, async (_, widgets) => {
+    widgets.become(THERE)
+    const asked = () => it.api.requests.filter(({ path }) => path === '/apis').length
+    const before = asked()
+    await waitFor(() => asked() > before, { what: 'the kind to be found' })
+  })
+  await arrived(4)
+  expect(labels()).toEqual([
+    ...['DELETED a@5 synthesized', 'DELETED b@5 synthesized'],
+    ...['ADDED a@5 synthesized', 'ADDED b@5 synthesized'],
+  ])
+})
