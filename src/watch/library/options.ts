@@ -10,14 +10,17 @@ const OPTIONS_OF_KIND: readonly (keyof KindOptions)[] = ['kind', 'namespaces', '
 export function requireOptions(options: WatchOptions): void {
   if (typeof options !== 'object' || options === null) throw invalid('watch() needs options: { kinds: […] }')
   requireKnown(options, OPTIONS, 'watch()')
-  const { kinds, kubeconfig, context, checkpoint, initial, onWarning } = options
+  const { kinds, kubeconfig, context, signal, checkpoint, initial, keepOld, onWarning } = options
   if (!Array.isArray(kinds)) throw invalid('kinds must be an array, such as ["Pod"]')
   for (const [name, value] of Object.entries({ kubeconfig, context }))
     if (value !== undefined && typeof value !== 'string') throw invalid(`${name} must be a text`)
+  if (signal !== undefined && !(typeof signal?.aborted === 'boolean' && isFunction(signal.addEventListener)))
+    throw invalid('signal must be an AbortSignal, such as the signal of an AbortController')
   if (initial !== undefined && initial !== 'emit' && initial !== 'skip')
     throw invalid('initial must be "emit" or "skip"')
   if (checkpoint !== undefined && !(isFunction(checkpoint?.load) && isFunction(checkpoint.save)))
     throw invalid('checkpoint must have load() and save(), such as fileCheckpoint("position.json")')
+  if (keepOld !== undefined && typeof keepOld !== 'boolean') throw invalid('keepOld must be true or false')
   if (onWarning !== undefined && !isFunction(onWarning)) throw invalid('onWarning must be a function')
 }
 

@@ -196,6 +196,8 @@ test.each<[string, unknown, RegExp]>([
   ['an empty selector', { kinds: [{ kind: 'Pod', labels: ' ' }] }, /labels/],
   ['a wrong initial', { kinds: [], initial: 'now' }, /initial/],
   ['a checkpoint that is a path', { kinds: [], checkpoint: 'x.json' }, /fileCheckpoint/],
+  ['a controller as signal', { kinds: [], signal: new AbortController() }, /signal/],
+  ['keepOld as a text', { kinds: [], keepOld: 'false' }, /keepOld/],
 ])('%s is refused immediately', (_, options, message) => {
   expect(() => watch(options as WatchOptions)).toThrow(expect.objectContaining({ code: 'invalid-options' }))
   expect(() => watch(options as WatchOptions)).toThrow(message)
