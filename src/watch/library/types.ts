@@ -95,7 +95,10 @@ export interface WatchOptions {
   initial?: 'emit' | 'skip'
   /** Keeps the JSON of every object in memory, for `old` and for the `object` of a synthesized DELETED. Default: false. */
   keepOld?: boolean
-  /** Called for each fault that is retried. Default: a warning of the process (`process.emitWarning`). */
+  /**
+   * Called for faults that are retried: of a watch once for each cause, until the watch works again. Default: a warning of the process
+   * (`process.emitWarning`).
+   */
   onWarning?(warning: Warning): void
 }
 
