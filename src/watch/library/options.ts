@@ -24,23 +24,24 @@ export function requireOptions(options: WatchOptions): void {
   if (onWarning !== undefined && !isFunction(onWarning)) throw invalid('onWarning must be a function')
 }
 
-/** Returns the entry of a kind as the configuration has it. Throws WatchError. */
+/** Returns the entry of a kind as the configuration has it, equal for options that select the same. Throws WatchError. */
 export function entryOf(kind: Kind, initial: WatchOptions['initial']): WatchEntry {
   const options: KindOptions = typeof kind === 'string' ? { kind } : kind
   if (typeof options !== 'object' || options === null || typeof options.kind !== 'string')
     throw invalid('a kind must be a text such as "Pod", or { kind: "Pod" }')
   if (options.kind.trim() === '') throw invalid('a kind is empty')
   requireKnown(options, OPTIONS_OF_KIND, `kind "${options.kind}"`)
-  const { namespaces, ...selectors } = options
+  const { namespaces, labels, fields } = options
   if (namespaces !== undefined) requireNames(options.kind, namespaces)
-  for (const name of ['labels', 'fields'] as const) {
-    const value = selectors[name]
+  for (const [name, value] of Object.entries({ labels, fields })) {
     if (value !== undefined && (typeof value !== 'string' || value.trim() === ''))
       throw invalid(`kind "${options.kind}": ${name} must be a selector, such as "app=web"`)
   }
   return {
-    ...selectors,
-    ...(namespaces && { namespaces: [...namespaces] }),
+    kind: options.kind,
+    ...(labels !== undefined && { labels }),
+    ...(fields !== undefined && { fields }),
+    ...(namespaces && { namespaces: [...new Set(namespaces)].toSorted() }),
     initial: initial === 'skip' ? 'now' : 'emit',
   }
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ApiFault } from '../../../src/watch/client/api-fault.ts'
 import { Faults, GIVEN_UP_MS } from '../../../src/watch/library/faults.ts'
 import { watch } from '../../../src/watch/library/index.ts'
-import type { WatchOptions } from '../../../src/watch/library/types.ts'
+import type { Kind, WatchOptions } from '../../../src/watch/library/types.ts'
 import { type ApiRequest, configMap, failure } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
 import { collect, type LibraryBed, startLibraryBed } from './bed.ts'
@@ -170,6 +170,16 @@ test('one namespace of a kind can be removed by its options; the others go on', 
   await arrived(1)
   expect(it.api.watches().slice(before)).toMatchObject([{ path: '/api/v1/namespaces/pay/configmaps' }])
   expect(labels()).toEqual(['ADDED a@11'])
+})
+
+test('options that differ only in the order of namespaces, or by a selector that is undefined, name the same watch', async () => {
+  await using it = await startLibraryBed()
+  const changes = it.open({ kinds: [{ kind: 'ConfigMap', namespaces: ['shop', 'pay'] }] })
+  collect(changes)
+  await changes.synced
+  expect(await changes.remove({ kind: 'ConfigMap', namespaces: ['pay', 'shop'] })).toBe(true)
+  await changes.add('ConfigMap')
+  expect(await changes.remove({ kind: 'ConfigMap', labels: undefined } as unknown as Kind)).toBe(true)
 })
 
 test('an error that onWarning throws ends the iteration', async () => {
