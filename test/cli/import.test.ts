@@ -81,6 +81,12 @@ test.each([
   expect(code).toBe(0)
 })
 
+test('init names its file where $KUBEHERALD_CONFIG names another one', async () => {
+  using desk = openDesk({ KUBEHERALD_CONFIG: 'other.yaml' })
+  const { stdout } = await runHere(desk, 'init', '--offline')
+  expect(stdout).toContain('check --config kubeherald.yaml, kubeherald tail --config kubeherald.yaml\n')
+})
+
 test.each([
   ['kubwatch', KUBEWATCH, 'nothing is known of "kubwatch"; did you mean kubewatch?'],
   ['botkube', KUBEWATCH, 'it has no sources and no communications; it looks like one of kubewatch'],

@@ -1,4 +1,5 @@
 import { lstatSync, writeFileSync } from 'node:fs'
+import { findConfig } from '../../config/starter.ts'
 import { allSinks, builtInSinks, DEFAULT_SINK } from '../../sink-types.ts'
 import { userAgent } from '../../version.ts'
 import type { ClusterClient } from '../../watch/client/cluster-client.ts'
@@ -60,9 +61,9 @@ async function sinkExamples(chosen: string): Promise<{ sink: string; otherSinks:
   }
 }
 
-/** Commands that read the file that was written, also where it is not the default one. */
+/** Commands that read the file that was written, also where another one is the default. */
 function nextCommands(output: string): string {
-  const named = output === 'kubeherald.yaml' ? '' : ` --config ${output}`
+  const named = findConfig(undefined, process.env) === output ? '' : ` --config ${output}`
   const program = invocation(process.env)
   return `Next: ${program} check${named}, ${program} tail${named}`
 }
