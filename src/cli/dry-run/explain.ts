@@ -61,9 +61,9 @@ export async function explain(target: string, options: ExplainOptions): Promise<
     run.advance(lastMs)
     const explanation = explainEvent(run, event, lastMs)
     if (output !== 'table') {
-      const data = explainJson(run, explanation)
+      const data = explainJson(run, selected(explanation, options))
       print(isOne ? dataText(data, output) : recordText(data, output))
-    } else if (isMany) print(summaryLines(explanation, paint))
+    } else if (isMany) print(summaryLines(explanation, options.sink, paint))
     else {
       const typeNote = type || change.type || change.old ? undefined : typeNoteOf(event)
       print(`${index === 0 ? '' : '\n'}${explainText(run, explanation, { ...options, paint, typeNote })}`)
@@ -74,8 +74,22 @@ export async function explain(target: string, options: ExplainOptions): Promise<
   return 0
 }
 
-function summaryLines({ result }: Explanation, paint: Paint): string {
-  return [...result.sent.map((it) => sentLine(it, paint)), unsentLine(result, paint)]
+/** The part of an explanation that `--rule` and `--sink` ask for. */
+function selected(it: Explanation, { rule, sink }: Pick<ExplainOptions, 'rule' | 'sink'>): Explanation {
+  const isWanted = (ofRule: string, ofSink: string) =>
+    (rule ?? ofRule) === ofRule && (sink ?? ofSink) === ofSink
+  const rules = it.rules
+    .filter((own) => (rule ?? own.rule) === own.rule)
+    .map((own) => ({ ...own, messages: own.messages.filter((to) => isWanted(own.rule, to.sink)) }))
+  const sent = it.result.sent.filter(({ delivery }) => isWanted(delivery.rule, delivery.sink))
+  return { ...it, rules, result: { ...it.result, sent } }
+}
+
+/** With a sink: nothing of events of which no rule has something for it. */
+function summaryLines({ result }: Explanation, sink: string | undefined, paint: Paint): string {
+  const sent = result.sent.filter(({ delivery }) => (sink ?? delivery.sink) === delivery.sink)
+  const isForSink = sink === undefined || result.rules.some(({ sinks }) => sinks.includes(sink))
+  return [...sent.map((it) => sentLine(it, paint)), isForSink ? unsentLine(result, paint) : '']
     .filter((line) => line !== '')
     .map((line) => `${line}\n`)
     .join('')
