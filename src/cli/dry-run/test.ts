@@ -46,9 +46,13 @@ export async function test(files: readonly string[], options: TestOptions): Prom
     results.push(result)
   }
   if (options.junit !== undefined) writeJunit(options.junit, results, configuration.hide)
-  if (output !== 'table') print(dataText(resultJson(results), output))
-  else print(summaryText(results, performance.now() - begunMs, paint))
-  if (options.coverage && output === 'table') print(coverageText(rulesOf(configuration), results, paint))
+  const rules = rulesOf(configuration)
+  const uncovered = options.coverage ? uncoveredOf(rules, results) : undefined
+  if (output !== 'table') print(dataText({ ...resultJson(results), ...(uncovered && { uncovered }) }, output))
+  else {
+    print(summaryText(results, performance.now() - begunMs, paint))
+    if (uncovered) print(coverageText(uncovered, rules.length, paint))
+  }
   return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0
 }
 
@@ -107,8 +111,23 @@ function writeJunit(file: string, results: readonly TestResult[], hide: (text: s
   }
 }
 
-function rulesOf({ config }: DryConfiguration) {
-  return config.rules.map(({ name }, index) => ({ name, place: config.placeOf?.(['rules', index, 'name']) }))
+interface PlacedRule {
+  rule: string
+  /** `kubeherald.yaml:24:5` */
+  place: string | undefined
+}
+
+function rulesOf({ config }: DryConfiguration): PlacedRule[] {
+  return config.rules.map(({ name }, index) => ({
+    rule: name,
+    place: config.placeOf?.(['rules', index, 'name']),
+  }))
+}
+
+/** Rules that no test saw matching. */
+function uncoveredOf(rules: readonly PlacedRule[], results: readonly TestResult[]): PlacedRule[] {
+  const seen = new Set(results.flatMap(({ matched }) => [...matched]))
+  return rules.filter(({ rule }) => !seen.has(rule))
 }
 
 /** A test's lines: its name, and for each expectation that is not met what was expected and what came instead. */
@@ -147,20 +166,13 @@ function summaryText(results: readonly TestResult[], tookMs: number, paint: Pain
   return `\n${counts.join(', ')}  ${paint('dim', `(${Math.round(tookMs)} ms)`)}\n`
 }
 
-/** Rules that no test saw matching. */
-function coverageText(
-  rules: readonly { name: string; place: string | undefined }[],
-  results: readonly TestResult[],
-  paint: Paint,
-): string {
-  const seen = new Set(results.flatMap(({ matched }) => [...matched]))
-  const bare = rules.filter(({ name }) => !seen.has(name))
-  if (bare.length === 0) {
-    const all = rules.length === 1 ? 'the rule' : `each of the ${rules.length} rules`
+function coverageText(uncovered: readonly PlacedRule[], total: number, paint: Paint): string {
+  if (uncovered.length === 0) {
+    const all = total === 1 ? 'the rule' : `each of the ${total} rules`
     return `${paint('good', `${all} matches in a test`)}\n`
   }
-  const lines = bare.map(({ name, place }) => `  ${name}${place ? `  ${paint('dim', place)}` : ''}\n`)
-  const of = `${bare.length} of ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
+  const lines = uncovered.map(({ rule, place }) => `  ${rule}${place ? `  ${paint('dim', place)}` : ''}\n`)
+  const of = `${uncovered.length} of ${total} ${total === 1 ? 'rule' : 'rules'}`
   return `${paint('warn', `no test shows what these do (${of}):`)}\n${lines.join('')}`
 }
 

@@ -32,3 +32,20 @@ test('of many objects explain --sink has lines for this sink alone', async () =>
   expect(lines).toHaveLength(8)
   expect(lines.filter((line) => !line.includes('→ pager'))).toEqual([])
 })
+
+test('test --coverage has the rules that no test shows in data, too', async () => {
+  using desk = openProofDesk()
+  desk.write(
+    'kubeherald_test.yaml',
+    'tests: [{ name: a back-off, given: backoff.yaml, expect: { rule: crash-loops } }]\n',
+  )
+  const uncovered = async (...args: string[]) =>
+    JSON.parse((await runHere(desk, 'test', '--json', ...args)).stdout).uncovered
+  expect(await uncovered()).toBeUndefined()
+  expect(await uncovered('--coverage')).toEqual([
+    { rule: 'noise', place: expect.stringMatching(/^kubeherald\.yaml:\d+:\d+$/) },
+    expect.objectContaining({ rule: 'failed' }),
+    expect.objectContaining({ rule: 'rollouts' }),
+    expect.objectContaining({ rule: 'broken-nodes' }),
+  ])
+})
