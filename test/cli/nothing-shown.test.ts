@@ -115,6 +115,40 @@ describe('values of references are shown by nothing', () => {
       expect(stderr).toBe('')
     },
   )
+
+  test.each([
+    ['that cannot be opened', "open() { throw new Error('token ' + secret + ' is refused') }"],
+    [
+      'whose check fails',
+      "open: () => ({ ...sink, health: async () => ({ ok: false, reason: 'auth', detail: 'no access with ' + secret }) })",
+    ],
+    [
+      'that warns',
+      "open: () => ({ ...sink, health: async () => ({ ok: true, warnings: ['token ' + secret + ' expires soon'] }) })",
+    ],
+  ])('check hides what a sink %s shows', async (_, open) => {
+    using desk = openDesk({ TOKEN: 'plain-s3cret' })
+    desk.write(
+      'plugin.mjs',
+      `let secret
+const sink = { deliver: async () => [], close: async () => {} }
+const validate = (value) => {
+  secret = value.token
+  return { value }
+}
+export default { apiVersion: 1, type: 'pager', config: { '~standard': { version: 1, vendor: 'test', validate } }, ${open} }
+`,
+    )
+    desk.write(
+      'kubeherald.yaml',
+      'plugins: [./plugin.mjs]\nwatch: [Pod]\nsinks: { s: { type: pager, token: "${env:TOKEN}" } }\nrules: [{ name: r, to: s }]\n',
+    )
+    for (const options of [[], ['--json']]) {
+      const { stdout, stderr } = await runHere(desk, 'check', ...options)
+      expect(stdout).toContain('sink s (pager): ')
+      expect(stdout + stderr).not.toContain('s3cret')
+    }
+  })
 })
 
 describe('a file outside of the folder of the configuration', () => {

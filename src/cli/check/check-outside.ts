@@ -1,6 +1,7 @@
 import { boundsOf } from '../../app/redis.ts'
 import { askHealth } from '../../app/sink-set/health.ts'
 import type { Config, SinkConfig } from '../../config/schema.ts'
+import { hiderOf, secretsOf } from '../../config/values/secrets.ts'
 import type { Health, SinkType } from '../../sink/index.ts'
 import { sinkLoader } from '../../sink-types.ts'
 import { keysOf } from '../../store/keys.ts'
@@ -11,6 +12,7 @@ import { addressOf, targetOf } from '../../store/redis/redis-target.ts'
 import { inspectRedis } from '../../store/redis/requirements.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
+import { redactMessage } from '../../text/redact.ts'
 import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
 import { kubeconfigOptions } from '../environment.ts'
 import type { Configuration } from '../load-config/configuration.ts'
@@ -24,13 +26,15 @@ export async function ask(
   { context }: { context?: string },
   report: CheckReport,
 ): Promise<Asked> {
-  const { config } = configuration
+  const { config, document } = configuration
   const kubeconfig = kubeconfigOptions(config.kubernetes, context)
   const name = config.cluster ?? 'check'
+  const hide = hiderOf(secretsOf(document))
+  const shown = (text: string) => printable(hide(redactMessage(text)))
   // The sinks come first: an unreachable cluster ends the check.
-  for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), name))
+  for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), name, shown))
     report.add('warning', it)
-  for (const { severity, message } of await checkRedisOf(config, name)) report.add(severity, message)
+  for (const { severity, message } of await checkRedisOf(config, name)) report.add(severity, shown(message))
   if (!context && !findKubeconfig(kubeconfig)) return { notAsked: NO_KUBECONFIG }
   return { cluster: await askCluster(configuration, kubeconfig, report) }
 }
@@ -68,18 +72,19 @@ async function checkRedisOf(config: Config, cluster: string): Promise<Finding[]>
   return found
 }
 
-/** Checks the health of every sink without a delivery. Returns warnings. */
+/** Checks the health of every sink without a delivery. Returns warnings; `shown` makes text of a sink safe to print. */
 async function checkSinks(
   { sinks }: Pick<Config, 'sinks'>,
   typeOf: (type: string) => Promise<SinkType>,
   cluster: string,
+  shown: (text: string) => string,
 ): Promise<string[]> {
   const answers = await Promise.all(
     sinks.map(async (it) => ({ ...it, health: await healthOfSink(it, typeOf, cluster) })),
   )
   return answers.flatMap(({ name, type, health }) => {
-    if (!health.ok) return [`sink ${name} (${type}): ${printable(friendlyError(health.detail))}`]
-    return (health.warnings ?? []).map((it) => `sink ${name} (${type}): ${printable(it)}`)
+    if (!health.ok) return [`sink ${name} (${type}): ${shown(friendlyError(health.detail))}`]
+    return (health.warnings ?? []).map((it) => `sink ${name} (${type}): ${shown(it)}`)
   })
 }
 
