@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import type { EventResult } from '../../src/app/dry-run/dry-run.ts'
+import { createDryRun, type EventResult } from '../../src/app/dry-run/dry-run.ts'
+import { createScenario } from '../../src/cli/dry-run/scenario.ts'
 import { createRecoveryNote, neverBegan } from '../../src/cli/dry-run/tail.ts'
 import { createTailEnd } from '../../src/cli/dry-run/tail-end.ts'
+import { readDryConfiguration } from '../../src/cli/load-config/configuration.ts'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
+import type { ChangeType } from '../../src/model/event.ts'
 import type { WatchStatus } from '../../src/model/status.ts'
 import { configuration, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
@@ -105,6 +108,24 @@ test('tail -o yaml prints a document for each delivery', async () => {
   const documents = parseAllDocuments(stdout).map((it) => it.toJS())
   expect(documents.length).toBeGreaterThan(1)
   expect(documents[0]).toMatchObject({ sink: 'screen', rule: 'all', event: { kind: 'Pod' } })
+})
+
+test('tail --until sees that an Event expires; the rules do not change for that', async () => {
+  using desk = openDesk()
+  const file = desk.write('kubeherald.yaml', configuration())
+  const configured = await readDryConfiguration(file)
+  const end = createTailEnd({ until: "event.type == 'DELETED'" }, () => true)
+  const run = await createDryRun({ ...configured, config: end.withUntil(configured.config) })
+  const scenario = createScenario({ run, cluster: 'test', salt: Buffer.alloc(16) })
+  const endsWith = (type: ChangeType) => {
+    const object = { kind: 'Event', type: 'Warning', reason: 'R', metadata: { name: 'a', namespace: 'shop' } }
+    const change = scenario.change({ object, type, atMs: Date.parse('2026-11-21T09:00:00Z') })
+    if (!change.ok) throw new Error(JSON.stringify(change.faults))
+    const { result, ends } = end.read(run.evaluate(change.event, Date.now()), 0)
+    return { ends, sent: result.sent.length }
+  }
+  expect(endsWith('ADDED')).toEqual({ ends: false, sent: 1 })
+  expect(endsWith('DELETED')).toEqual({ ends: true, sent: 0 })
 })
 
 test.each([

@@ -1,5 +1,6 @@
 import type { EventResult } from '../../app/dry-run/dry-run.ts'
 import type { Config } from '../../config/schema.ts'
+import { changeTypes } from '../../rules/change-values.ts'
 import { compileConditions } from '../../rules/compile.ts'
 import { printable } from '../../text/printable.ts'
 import { durationOf, UsageError } from '../usage-error.ts'
@@ -53,9 +54,7 @@ export function createTailEnd(options: TailEndOptions, passes: EventFilter): Tai
     forMs: options.for === undefined ? undefined : durationOf('--for', options.for),
     idleMs,
     withUntil: (config) =>
-      until === undefined
-        ? config
-        : { ...config, rules: [{ name: UNTIL, if: until, to: [] }, ...config.rules] },
+      until === undefined ? config : { ...config, rules: [untilRule(until), ...config.rules] },
     read(result, nowMs) {
       const own = result.rules.find(({ rule }) => rule === UNTIL)
       const rest = own ? { ...result, rules: result.rules.filter((it) => it !== own) } : result
@@ -77,6 +76,11 @@ export function createTailEnd(options: TailEndOptions, passes: EventFilter): Tai
       if (until !== undefined && !isFulfilled) throw new Error(`no event fulfilled --until '${until}'`)
     },
   }
+}
+
+/** It names all changes: a rule that names none does not see that an Event expires. */
+function untilRule(until: string): Config['rules'][number] {
+  return { name: UNTIL, when: { type: [...changeTypes] }, if: until, to: [] }
 }
 
 function requireExpression(text: string): void {
