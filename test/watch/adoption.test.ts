@@ -206,7 +206,7 @@ test('what another process adopts while a source stands by is adopted from that 
   const report = { standby() {} } as unknown as ReflectorStatus
   const parts = { store, timing: DEFAULT_TIMING, log: silentLog }
   const { signal } = new AbortController()
-  expect(await adopt(parts, source, session as unknown as SourceSession, report, signal)).toBe(true)
+  expect(await adopt(parts, source, session as unknown as SourceSession, report, signal)).toEqual([])
   expect(adopted).toEqual(['third'])
 })
 

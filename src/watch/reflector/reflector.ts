@@ -3,6 +3,7 @@ import {
   type Change,
   FencedError,
   isOlder,
+  type Source,
   type SourceSession,
   type SourceStore,
 } from '../../model/change.ts'
@@ -148,7 +149,8 @@ class Reflector {
     if (this.#verify && (await this.#parts.clusterUid(this.#signal)) !== this.#source.clusterUid)
       return 'other-cluster'
     const phase = session.checkpoint?.phase
-    if (await this.#adopts(session)) await this.#listed(this.#lists.adopt(session), session)
+    const leftOut = await this.#adopt(session)
+    if (leftOut) await this.#listed(this.#lists.adopt(session, leftOut), session)
     else if (phase === undefined || phase === 'seeding')
       await this.#listed(this.#lists.begin(session), session)
     else if (phase === 'listing' || phase === 'absent') await this.#listed(this.#lists.list(session), session)
@@ -158,14 +160,14 @@ class Reflector {
   }
 
   /** A source that begins, or was interrupted when it did, takes over what other selections of its resource knew. */
-  async #adopts(session: SourceSession): Promise<boolean> {
+  async #adopt(session: SourceSession): Promise<readonly Source[] | undefined> {
     const { checkpoint } = session
-    if (checkpoint && !checkpoint.adopting) return false
+    if (checkpoint && !checkpoint.adopting) return undefined
     const { progress } = this.#parts
     progress.rest()
-    const adopts = await adopt(this.#parts, this.#source, session, this.#report, this.#signal)
+    const leftOut = await adopt(this.#parts, this.#source, session, this.#report, this.#signal)
     progress.begin()
-    return adopts
+    return leftOut
   }
 
   /** Lists where the end of the last watch asks for it, or where the collection's position does. */

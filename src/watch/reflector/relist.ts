@@ -1,4 +1,4 @@
-import type { Change, SourceSession } from '../../model/change.ts'
+import type { Change, Source, SourceSession } from '../../model/change.ts'
 import { ApiFault, BrokenStream, isExpired } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
@@ -72,9 +72,9 @@ export class Relister {
     }
   }
 
-  /** What the index knows is compared with what is there by another selection. */
-  async adopt(session: SourceSession): Promise<void> {
-    return this.#compare(session, undefined, comparisonOf(this.#source, session))
+  /** What the index knows is compared with what is there by another selection. `leftOut` knows the rest. */
+  async adopt(session: SourceSession, leftOut: readonly Source[]): Promise<void> {
+    return this.#compare(session, undefined, comparisonOf(this.#source, session, leftOut))
   }
 
   /** Everything that differs from the index comes out as a change. */

@@ -61,7 +61,7 @@ interface AdoptingParts {
 
 /**
  * Takes over what the former sources of a source knew, once no other process works on any of them; after `adoptWaitMs` it leaves out
- * those on which one does. True when the session adopts, also if only an earlier attempt has adopted something.
+ * those on which one does. Returns these; undefined unless the session adopts, or an earlier attempt has adopted something.
  * Asks for them until all are adopted: while this one waits, another process may adopt the same state for a selection of its own.
  */
 export async function adopt(
@@ -70,9 +70,10 @@ export async function adopt(
   session: SourceSession,
   report: ReflectorStatus,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<readonly Source[] | undefined> {
   const untilMs = performance.now() + parts.timing.adoptWaitMs
   const adopted = new Set<string>()
+  let leftOut: readonly Source[] = []
   for (;;) {
     const { changes } = parts.store.owners
     const formers = (await source.adoption?.formers(signal)) ?? []
@@ -88,14 +89,15 @@ export async function adopt(
         adopted.add(former.source.key)
       }
     } else {
-      const before = left.map((it) => it.source.title).join(', ')
+      leftOut = left.map((it) => it.source)
+      const before = leftOut.map(({ title }) => title).join(', ')
       parts.log.warn({ watch: source.title, before }, STILL_OWNED)
       break
     }
   }
-  if (session.checkpoint?.adopting === undefined) return false
+  if (session.checkpoint?.adopting === undefined) return undefined
   parts.log.info({ watch: source.title }, 'goes on with what was known by another selection')
-  return true
+  return leftOut
 }
 
 /**
@@ -119,18 +121,25 @@ async function freeOf(
 const STILL_OWNED =
   'another process watches by the former selection: this watch starts over, without its state'
 
-/** How the first list of a source that adopts is compared: what is new, and what is only not selected any more. */
-export function comparisonOf(source: PlannedSource, session: SourceSession) {
+/**
+ * How the first list of a source that adopts is compared: what is new, and what is only not selected any more. Objects in the place of
+ * a source that was left out are known there.
+ */
+export function comparisonOf(source: PlannedSource, session: SourceSession, leftOut: readonly Source[]) {
   const scopes = session.checkpoint?.adopting ?? []
   const parts = source.adoption?.parts
   if (!parts) return {}
   const watched = scopes.map((it) => selectionTest(parts, it))
+  const kept = leftOut.map((it) => placeTest(parts, it))
+  const isAny = (tests: readonly Test<ScannedObject>[], object: ScannedObject) =>
+    tests.some((test) => test(object))
   // Nobody knows of which fields an object that is not there was.
   const { fieldSelector } = source
   const isKnown = fieldSelector === '' || scopes.every((it) => it.fieldSelector === fieldSelector)
   const isIn = labelTest(parts, source)
   return {
-    isNew: (object: ScannedObject) => source.initial === 'emit' || watched.some((test) => test(object)),
+    isNew: (object: ScannedObject) =>
+      source.initial === 'emit' || (isAny(watched, object) && !isAny(kept, object)),
     isSelected: (object: KnownObject) => isKnown && isIn(object),
   }
 }
