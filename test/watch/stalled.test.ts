@@ -83,16 +83,20 @@ test('a connection that is frozen is noticed before its deadline', async () => {
   expect(await it.enqueued()).toEqual(['ADDED missed@15 synthesized'])
 })
 
-test('a watch that falls silent twice at one position is listed', async () => {
+test.each([
+  ['nothing', []],
+  ['the deletion that it has processed', [configMap('gone', 5)]],
+])('a watch that receives %s and falls silent, twice at one position, is listed', async (_, objects) => {
   const end = new AbortController()
+  const fallSilent = (watch: WatchConnection) => {
+    if (objects.length > 0) watch.frame('DELETED', configMap('gone', 12))
+    trickle(watch, end.signal)
+  }
   await using it = await startWatchBed({
     // One that is not even answered in this time did not fall silent.
     timing: { ...NO_PROBES, watchSeconds: [1, 1], graceMs: 3_000 },
-    prepare: (api) =>
-      api.script(
-        (watch) => trickle(watch, end.signal),
-        (watch) => trickle(watch, end.signal),
-      ),
+    objects,
+    prepare: (api) => api.script(fallSilent, fallSilent),
   })
   await it.watching('10')
   moveOn(it.api)
@@ -100,7 +104,10 @@ test('a watch that falls silent twice at one position is listed', async () => {
   end.abort()
   const from = it.api.watches().map(({ query }) => query.get('resourceVersion'))
   expect(from.slice(0, 3)).toEqual(['10', '10', '20'])
-  expect(await it.enqueued()).toEqual(['ADDED missed@15 synthesized'])
+  expect(await it.enqueued()).toEqual([
+    ...objects.map(() => 'DELETED gone@12'),
+    'ADDED missed@15 synthesized',
+  ])
 })
 
 test('an error of the server that waits behind a commit until the watch is overdue is what the watch ended with', async () => {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
-import { configMap } from '../servers/scripted-api.ts'
+import { configMap, type WatchConnection } from '../servers/scripted-api.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -114,6 +114,24 @@ test('case 31: an unreadable frame resumes from the position; the same one again
   await it.watching('20')
   expect(await it.enqueued()).toEqual(['ADDED a@15 synthesized'])
   expect(await it.metric('frames_malformed_total')).toMatchObject([{ value: 2 }])
+})
+
+test('an unreadable frame behind a deletion, which comes again with each reconnect, leads to a list, too', async () => {
+  await using it = await startWatchBed({
+    timing: { probeAfterMs: 600_000, stalledMs: 600_000 },
+    objects: [configMap('a', 5)],
+  })
+  await it.watching('10')
+  const send = (watch: WatchConnection | undefined) => {
+    watch?.frame('DELETED', configMap('a', 20))
+    watch?.raw('{"type":"ADDED","object":{bad}\n')
+  }
+  it.api.objects = [configMap('c', 25)]
+  it.api.resourceVersion = '30'
+  it.api.script(send, send, send, send, send)
+  send(it.api.current())
+  await it.watching('30')
+  expect(await it.enqueued()).toEqual(['DELETED a@20', 'ADDED c@25 synthesized'])
 })
 
 test('a frame with a wrong escape is an unreadable one, and does not end the process', async () => {

@@ -28,6 +28,7 @@ export class WatchProgress {
   /** Watches that were opened together do not probe together. */
   readonly #spread: number
   #position = ''
+  #committed = ''
   #movedAt = performance.now()
   #probedAt = Number.NEGATIVE_INFINITY
   /** The oldest probe whose position is not reached; without a position the API server did not answer. */
@@ -95,6 +96,18 @@ export class WatchProgress {
     this.#closedAt = undefined
     // Positions that are no integers cannot be compared: any move counts.
     if (asked === undefined || !isOlder(position, asked)) this.#probe = undefined
+  }
+
+  /** True for the position of the last commit. After a deletion a watch continues before it, and that comes again. */
+  isCommitted(position: string): boolean {
+    return position === this.#committed
+  }
+
+  /** All up to this position is processed. Returns whether that is progress. */
+  committed(position: string): boolean {
+    const isMove = !this.isCommitted(position)
+    this.#committed = position
+    return isMove
   }
 
   /** A list is complete. */

@@ -252,7 +252,7 @@ class Reflector {
     let position: Position | undefined
     for await (const batch of this.#stream({ ...request, query: { resourceVersion }, idleMs }, signal)) {
       if (!batch.idle) {
-        silent = false
+        silent &&= progress.isCommitted(batch.resourceVersion)
         const changes = inScope(this.#source, batch.changes, this.#report)
         position = { resourceVersion: batch.resourceVersion, resumeFrom: batch.resumeFrom }
         if (changes.length > 0 || performance.now() - committedMs >= timing.positionEveryMs) {
@@ -284,7 +284,8 @@ class Reflector {
   async #commit(session: SourceSession, changes: readonly Change[], at: Position): Promise<void> {
     const { progress } = this.#parts
     await progress.whileStoring(() => session.commit(changes, at.resumeFrom, this.#signal))
-    this.#history = { ...NO_HISTORY, fences: this.#history.fences }
+    if (progress.committed(at.resourceVersion))
+      this.#history = { ...NO_HISTORY, fences: this.#history.fences }
     this.#report.moved(at.resourceVersion)
   }
 
@@ -299,8 +300,7 @@ class Reflector {
       if (!accepted) onAccepted()
       accepted = true
     }
-    const { metadataOnly } = this.#source
-    const accept = metadataOnly ? { accept: METADATA_WATCH } : {}
+    const accept = this.#source.metadataOnly ? { accept: METADATA_WATCH } : {}
     const { graceMs } = timing
     const bounds = { maxObjectBytes, onOversized }
     return { client, source: this.#source, timeoutSeconds, graceMs, clock, onContact, ...bounds, ...accept }
