@@ -57,18 +57,16 @@ export function watchViews({ instances }: Pick<StatusReport, 'instances'>): Watc
   const views = instances
     .filter(({ role }) => role !== 'deliver')
     .flatMap((instance) => instance.watches.map((watch): WatchView => ({ instance, watch })))
-  return [...Map.groupBy(views, ({ watch }) => watch.key).values()].map(
-    (own) => own.toSorted(byClaim)[0] as WatchView,
-  )
+  return [...Map.groupBy(views, ({ watch }) => watch.key).values()].map(claimOf)
 }
 
 /** Standbys stay in their order, so that what is shown does not change with each report. */
-function byClaim(a: WatchView, b: WatchView): number {
-  const [ofA, ofB] = [isStandby(a.watch), isStandby(b.watch)]
-  if (ofA !== ofB) return Number(ofA) - Number(ofB)
-  return ofA ? 0 : b.instance.atMs - a.instance.atMs
-}
-
-function isStandby({ phase }: WatchStatus): boolean {
-  return phase === 'standby'
+function claimOf(own: readonly WatchView[]): WatchView {
+  const claims = own.filter(({ watch }) => watch.phase !== 'standby')
+  // With leases, a process that does not reach the API server does not know who works on the watch.
+  const working = claims.filter(({ watch }) => watch.phase === 'watching' || watch.phase === 'listing')
+  const [newest] = (working.length > 0 ? working : claims).toSorted(
+    (a, b) => b.instance.atMs - a.instance.atMs,
+  )
+  return newest ?? (own[0] as WatchView)
 }

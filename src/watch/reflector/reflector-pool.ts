@@ -38,6 +38,8 @@ interface Running {
 
 /** How long a stop waits for Redis, per source. */
 const RELEASE_LIMIT_MS = 1_000
+/** How long Redis may take to answer who works on a source. */
+const PEEK_LIMIT_MS = 5_000
 
 /** The sources that run, each with its status. */
 export function createReflectorPool(parts: PoolParts) {
@@ -214,7 +216,7 @@ export function createReflectorPool(parts: PoolParts) {
 
   /**
    * Standing by is being ready once there is a position: changes before the first one are never emitted. While no other process
-   * is known to hold the lease, the watch is behind.
+   * is known to work on the watch, as the holder of its lease or, for a process without the API server, as its owner, it is behind.
    */
   function withPosition(
     { source, status, progress }: Running,
@@ -223,24 +225,27 @@ export function createReflectorPool(parts: PoolParts) {
   ): (news: Partial<WatchStatus>) => void {
     let positioned = false
     let asking = false
+    let isCutOff = false
+    const peek = async () => {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(PEEK_LIMIT_MS)])
+      const checkpoint = await store.peek(source, limited).catch(() => undefined)
+      asking = false
+      positioned ||= hasPosition(checkpoint)
+      if (!isCutOff) return
+      if (checkpoint?.ownerAlive) progress.rest()
+      else progress.closed()
+    }
     return (news) => {
       const waits = news.phase === 'standby'
+      isCutOff = news.phase === 'reconnecting'
       // Also by the work of this process, which it has just left to another.
       positioned ||= status.ready
       report(waits ? { ...news, ready: positioned } : news)
       if (waits && news.holder) progress.rest()
-      else if (waits || news.phase === 'reconnecting') progress.closed()
-      if (!waits || positioned || asking) return
+      else if (waits) progress.closed()
+      if (asking || !(isCutOff || (waits && !positioned))) return
       asking = true
-      void store
-        .peek(source, signal)
-        .then((checkpoint) => {
-          positioned = hasPosition(checkpoint)
-        })
-        .catch(() => {})
-        .finally(() => {
-          asking = false
-        })
+      void peek()
     }
   }
 

@@ -69,8 +69,11 @@ test('a process that leaves a watch to another stays ready: what it knows of the
   expect(told).toEqual([true])
 })
 
-/** Runs a source once, until `over` is aborted; after that `report` is what a candidate without the lease reports. */
-async function startLeftWatch() {
+/**
+ * Runs a source once; after that `report` is what a candidate without the lease reports. Its checkpoint is of a process that is alive
+ * as long as `isOwnerAlive`.
+ */
+async function startLeftWatch(isOwnerAlive?: () => boolean) {
   const over = new AbortController()
   const left = Promise.withResolvers<(news: Partial<WatchStatus>) => void>()
   const leases: SourceLeases = {
@@ -81,7 +84,17 @@ async function startLeftWatch() {
     },
     leave: async () => {},
   }
-  const it = await startWatchBed({ idle: true, timing: { settleMs: 50 } })
+  const it = await startWatchBed({
+    idle: true,
+    timing: { settleMs: 50 },
+    wrap: (store) => ({
+      ...store,
+      async peek(source, signal) {
+        const checkpoint = await store.peek(source, signal)
+        return checkpoint && { ...checkpoint, ownerAlive: isOwnerAlive?.() }
+      },
+    }),
+  })
   const manager = it.start([{ kind: 'ConfigMap' }], { wallMs: 0, leases: () => leases })
   const status = () => manager.statuses()[0] as WatchStatus
   await waitFor(() => status().current === true, { what: 'all changes to be read' })
@@ -114,4 +127,22 @@ test('a watch that another process has taken is not behind here, and not current
   expect(status()).toMatchObject({ phase: 'standby', ready: true, current: false })
   expect(status().behind).toBeUndefined()
   expect(isAllRead([status()], [])).toBe(false)
+})
+
+test('a process that does not reach the API server is behind unless another one, which is alive, works on the watch', async () => {
+  let isAlive = true
+  const { it, status, report } = await startLeftWatch(() => isAlive)
+  await using _ = it
+  const isBehind = (wanted: boolean) =>
+    waitFor(
+      () => {
+        report({ phase: 'reconnecting', lastError: 'connection refused' })
+        return (status().behind !== undefined) === wanted
+      },
+      { what: () => `the watch ${wanted ? '' : 'not '}to be behind`, timeoutMs: 5_000 },
+    )
+  await isBehind(false)
+  expect(status()).toMatchObject({ phase: 'reconnecting', ready: true, current: false })
+  isAlive = false
+  await isBehind(true)
 })
