@@ -40,6 +40,14 @@ export function isFailing(watch: { phase: WatchStatus['phase']; lastError?: stri
   return phase === 'failing' || (phase === 'resolving' && lastError !== undefined)
 }
 
+/**
+ * Returns whether it is not known which sources an entry has: its kind is not resolved, whether it is split into shards is not known, or it
+ * contradicts another one. State that nobody seems to want may be of these.
+ */
+export function isUnresolved({ key, title, phase }: Pick<WatchStatus, 'key' | 'title' | 'phase'>): boolean {
+  return phase === 'resolving' || (phase === 'failing' && key === title)
+}
+
 /** A watch that is behind for longer than this is not ready. The list that a stalled watch asks for has come by then. */
 export const TOO_FAR_BEHIND_MS = 180_000
 

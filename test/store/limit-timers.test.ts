@@ -6,6 +6,7 @@ import { startLimitStateGc } from '../../src/store/limits/limit-state-gc.ts'
 import { encodeState } from '../../src/store/limits/limit-states.ts'
 import { fireTimers, isAllRead, startLimitTimers } from '../../src/store/limits/limit-timers.ts'
 import { type InstanceReport, publishReport } from '../../src/store/process-reports.ts'
+import { unresolved } from '../../src/watch/reflector/reflector-status.ts'
 import { waitFor } from '../wait-for.ts'
 import { limitedRouting, smallLimits } from './limits-bed.ts'
 import { change, SOURCE } from './objects.ts'
@@ -313,9 +314,15 @@ test('what waits for objects of a source is kept while a process wants it, or no
     timing: { pollMs: 10, unwantedMs: 1, rememberedMs: 1 },
   })
   await waitFor(() => looks > 5, { what: 'some looks' })
+  const entries = [{ kind: 'ConfigMap', namespaces: ['pay'], shards: 2 }]
+  const undecided = [{ source: { ...SOURCE, title: 'configmaps in pay' }, message: '403 Forbidden' }]
+  const plan = { sources: [], waiting: [], unsure: [], undecided, problems: [] }
+  watches = unresolved(plan, entries, entries, undefined)
+  await waitFor(() => looks > 10, { what: 'some looks' })
+  expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
   watches = []
   await publishReport(it.reader, it.keys, report('other', [status()], ['lasting']))
-  await waitFor(() => looks > 10, { what: 'some looks' })
+  await waitFor(() => looks > 15, { what: 'some looks' })
   expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
   // Without the report it is wanted by nobody.
   await it.reader.del(it.keys.instance('other'))

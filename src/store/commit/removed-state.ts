@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { WatchStatus } from '../../model/status.ts'
+import { isUnresolved, type WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import { repeat } from '../../text/repeat.ts'
 import { type Keys, sinkOf } from '../keys.ts'
@@ -55,8 +55,8 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
   async function poll(): Promise<void> {
     const reports = await readReports(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
-    // While a kind is not resolved, the configured sources are unknown.
-    if (watches.some(({ phase }) => phase === 'resolving')) return
+    // While an entry is not resolved, the configured sources are unknown.
+    if (watches.some(isUnresolved)) return
     const had = reports.flatMap((it) => it.sinks.filter(({ removed }) => !removed).map(({ sink }) => sink))
     const sinks = new Set([...parts.sinks(), ...had])
     const left = [...(await leftOfWatches(watches)), ...(await leftOfSinks(sinks))]

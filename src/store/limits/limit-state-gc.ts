@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { SourceStore } from '../../model/change.ts'
 import { MOST_STATES } from '../../model/limit.ts'
-import type { WatchStatus } from '../../model/status.ts'
+import { isUnresolved, type WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import { readState } from '../../rules/limits/states.ts'
 import { repeat } from '../../text/repeat.ts'
@@ -61,9 +61,8 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
     await atCapacity.check(parts.rules(), clock.now())
     const reports = await readReportsWithRules(redis, keys)
     const watches = [...parts.watches(), ...reports.flatMap((it) => it.watches)]
-    // While a kind is not resolved, the configured sources are not known.
-    if (!watches.some(({ phase }) => phase === 'resolving'))
-      await forgetSources(new Set(watches.map(({ key }) => key)), signal)
+    // While an entry is not resolved, the configured sources are not known.
+    if (!watches.some(isUnresolved)) await forgetSources(new Set(watches.map(({ key }) => key)), signal)
     const watching = reports.filter(({ role }) => role !== 'deliver')
     if (watching.every(({ rules }) => rules !== undefined))
       await forgetRules(
