@@ -308,10 +308,10 @@ export const watchMetrics = {
   ),
 }
 
-/** In seconds. The process that works on the watch knows it. */
-function lagOf({ key, title, phase, behind }: WatchStatus): number | undefined {
+/** In seconds. The process that works on the watch knows it; while no process is known to, each counts. */
+function lagOf({ key, title, phase, behind, holder }: WatchStatus): number | undefined {
   // Without a source the title is only the configuration's spelling of the kind.
-  if (key === title || phase === 'standby') return undefined
+  if (key === title || (phase === 'standby' && holder !== '')) return undefined
   return (behind?.ms ?? 0) / 1_000
 }
 

@@ -149,7 +149,7 @@ test('a watch that another process works on is as ready as it is there', async (
   expect(await it.scrape()).toContain('kubeherald_watch_ready{watch="pods"} 0')
 })
 
-test('how far a watch is behind is known by the process that works on it, in seconds', async () => {
+test('how far a watch is behind is known by the process that works on it, or by each if none does, in seconds', async () => {
   await using it = await bed()
   expect(await it.scrape()).toContain('kubeherald_watch_lag_seconds{watch="pods"} 0')
   const behind = { ms: 90_500, waitsFor: 'api-server' as const }
@@ -157,6 +157,8 @@ test('how far a watch is behind is known by the process that works on it, in sec
   expect(await it.scrape()).toContain('kubeherald_watch_lag_seconds{watch="pods"} 90.5')
   it.become({ watches: [{ ...WATCH, behind, phase: 'standby' }] })
   expect((await it.scrape()).join('\n')).not.toContain('kubeherald_watch_lag_seconds{')
+  it.become({ watches: [{ ...WATCH, behind, phase: 'standby', holder: '' }] })
+  expect(await it.scrape()).toContain('kubeherald_watch_lag_seconds{watch="pods"} 90.5')
 })
 
 test('a sink that recovers is healthy again', async () => {

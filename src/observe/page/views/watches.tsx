@@ -56,6 +56,7 @@ function statusOf(watch: Watch): [Status, string] {
   const { phase, behindMs } = watch
   const [status, text] = PHASES[phase]
   if (status === 'wait' && isFailing(watch)) return ['bad', 'cannot ask which kinds there are']
+  if (phase === 'standby' && behindMs) return ['warn', 'standby: no process is known to work on it']
   return status === 'good' && behindMs ? ['warn', 'behind'] : [status, text]
 }
 
