@@ -172,8 +172,9 @@ export function createSourceLeases(parts: SourceLeasesParts): SourceLeases {
   function reportWaiting(): void {
     for (const candidate of candidates.values()) {
       const seen = board.seen.get(candidate.name)
-      const isHeld = seen && !isFree(board, seen, durationMs)
-      candidate.reportWaiting(isHeld ? holderOf(seen.lease) : '', trouble)
+      const holder = seen && !isFree(board, seen, durationMs) ? holderOf(seen.lease) : ''
+      // A lease that this process has lost may be its own for a while in writing: nobody works on the watch.
+      candidate.reportWaiting(holder === identity ? '' : holder, trouble)
     }
   }
 

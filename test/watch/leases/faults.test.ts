@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { WatchStatus } from '../../../src/model/status.ts'
 import { answer } from '../../servers/lease-server.ts'
 import { waitFor } from '../../wait-for.ts'
 import { LEASE, QUICK, SOURCE, startLeaseBed } from './lease-bed.ts'
@@ -254,7 +255,17 @@ test('a holder that let its lease run out is not reported to work on the watch',
   // Of both processes: their own leases can be written, that of the watch cannot.
   bed.server.fault = ({ method, path, applied }, response) =>
     !applied && method === 'PUT' && path.endsWith(LEASE) && answer(response, 500)
-  await waitFor(() => two.status.holder === '', { what: 'the lease to run out' })
+  // As the last holder reports it from its loss on.
+  const reported: (string | undefined)[] = []
+  const look = ({ phase, holder }: Partial<WatchStatus>) => phase === 'standby' && reported.push(holder)
+  await waitFor(
+    () => {
+      look(one.status)
+      return two.status.holder === ''
+    },
+    { what: 'the lease to run out' },
+  )
   await waitFor(() => one.status.holder === '', { what: 'the lease to run out for its last holder' })
+  expect(reported).not.toContain('one')
   expect([one, two].map(({ status }) => status.phase)).toEqual(['standby', 'standby'])
 })
