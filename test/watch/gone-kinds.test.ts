@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
+import { type ApiRequest, configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
@@ -230,4 +230,34 @@ test('of a kind that was absent all is new in each namespace, also in one that b
   expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized', 'ADDED w-prod@5 synthesized'])
   const isRecorded = () => it.reader.sismember(it.keys.absentKinds, 'Widget')
   await waitFor(async () => !(await isRecorded()), { what: 'the kind not to be recorded as absent any more' })
+})
+
+test('of a kind that was absent, what an edit adds is no news, although a namespace that cannot be read is not split yet', async () => {
+  let widgets: Widgets | undefined
+  const isUnlabelled = ({ path, query }: ApiRequest) => path.includes('/dev/') && !query.has('labelSelector')
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev', 'prod'], labels: 'app=a', shards: 2 }],
+    prepare(api) {
+      widgets = serveWidgets(api, { served: false, defined: false })
+      const usual = api.intercept
+      api.intercept = (request, response) => {
+        const isForbidden = request.path.includes('/prod/')
+        if (!isForbidden && (request.isWatch || !isUnlabelled(request)))
+          return usual?.(request, response) ?? false
+        const inDev = { namespace: 'dev' }
+        const items = [configMap('w-dev', 5, inDev), configMap('unlabelled', 4, inDev)]
+        const list = { metadata: { resourceVersion: '10' }, items }
+        response.writeHead(isForbidden ? 403 : 200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(isForbidden ? failure(403, 'Forbidden') : list))
+        return true
+      }
+    },
+  })
+  await waits(it)
+  widgets?.serve()
+  await it.arrived(1)
+  await waitFor(() => it.statuses().some(({ phase }) => phase === 'watching'), { what: 'the first watch' })
+  it.apply([{ kind: 'Widget', namespaces: ['dev', 'prod'], shards: 2 }])
+  await waitFor(() => it.api.watches().some(isUnlabelled), { what: 'the watch of the edited selection' })
+  expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized'])
 })
