@@ -18,16 +18,25 @@ async function startBed() {
   const jumps = createClockJumps(clock, { now: () => steady.ms })
   const since = createDeliveringSince({ redis, keys: keysOf('test'), clock, jumps })
   /** Looks every 2 s, as the delivery stage does. */
-  async function pass(minutes: number): Promise<void> {
+  async function pass(minutes: number, onRefusal?: (error: Error) => void): Promise<void> {
     for (let ms = 0; ms < minutes * MINUTE_MS; ms += 2_000) {
       wall.ms += 2_000
       steady.ms += 2_000
-      await since.note(['hook'])
+      await since.note(['hook']).catch(onRefusal)
     }
   }
   await since.note(['hook'])
   return {
     pass,
+    /** Redis is full meanwhile. */
+    async passFull(minutes: number): Promise<void> {
+      const refusals: Error[] = []
+      await server.command('CONFIG', 'SET', 'maxmemory', '1')
+      await pass(minutes, (error) => void refusals.push(error))
+      await server.command('CONFIG', 'SET', 'maxmemory', '0')
+      expect(refusals[0]?.message).toContain('OOM')
+    },
+    sinceMs: () => since.sinceMs('hook'),
     /** Sets the clock; what the next look finds. */
     async jump(minutes: number): Promise<void> {
       wall.ms += minutes * MINUTE_MS
@@ -73,4 +82,14 @@ test('a clock that is set back soon after it was set ahead: nothing is too old e
   }
   await it.pass(10)
   expect(it.isExpired(40, 5)).toBe(true)
+})
+
+test('a Redis that is full for long does not restart the time of delivering', async () => {
+  await using it = await startBed()
+  await it.pass(30)
+  await it.passFull(25)
+  expect(it.sinceMs()).toBe(START_MS)
+  expect([it.isExpired(49, 5), it.isExpired(51, 5)]).toEqual([true, false])
+  await it.pass(1)
+  expect(it.sinceMs()).toBe(START_MS)
 })

@@ -148,11 +148,13 @@ export function createDeliveringSince({
       )
       if (due.length === 0) return
       const texts = await redis.hmget(keys.deliveringSince, ...due)
+      const goesOn = (it: { sinceMs: number; writtenMs: number } | undefined) =>
+        !isGap && it !== undefined && nowMs - it.writtenMs <= DELIVERY_GAP_MS && it.sinceMs <= nowMs
       const fields = due.flatMap((sink, i) => {
         const [since = Number.NaN, last = Number.NaN] = (texts[i] ?? '').split(',').map(Number)
-        // Another process may have forgotten it, or the clock gone back.
-        const goesOn = !isGap && nowMs - last <= DELIVERY_GAP_MS && since <= nowMs
-        const sinceMs = goesOn ? since : nowMs
+        // A full Redis keeps an older text, another process may have forgotten it, or the clock gone back.
+        const before = [{ sinceMs: since, writtenMs: last }, known.get(sink)].find(goesOn)
+        const sinceMs = before?.sinceMs ?? nowMs
         known.set(sink, { sinceMs, writtenMs: nowMs })
         return [sink, `${sinceMs},${nowMs}`]
       })
