@@ -151,6 +151,7 @@ if layout ~= ARGV[1] then return layout or 'none' end
 ${REFUSE_FOREIGN}
 for i = 2, #ARGV, 7 do
   refusal = refused(KEYS[tonumber(ARGV[i])], 'stream') or refused(KEYS[2], 'counters', ARGV[i + 1])
+  for place in string.gmatch(ARGV[i + 6], '%d+') do refusal = refusal or refused(KEYS[tonumber(place)], 'hash') end
   if refusal then return refusal end
 end
 local function isNewer(one, other)

@@ -251,3 +251,23 @@ test('a state goes to a sink only if no newer one can be on its way', async () =
     sinks: { bus: { enqueued: 3, pending: 3 } },
   })
 })
+
+test('present states are all refused where the index of a source is another program’s key', async () => {
+  await using it = await openPast()
+  const index = it.keys.index('maps')
+  await it.redis.set(index, 'foreign')
+  const stateIn = (name: string, sources: string[]) => {
+    const event = headerFor(name, '100', 'ADDED', `uid-${name}`)
+    const delivery: Delivery = { sink: 'bus', rule: 'all', event, objectJson: Buffer.from('{}') }
+    return { lane: 'bus/n1', delivery, sources }
+  }
+  const states = [stateIn('first', []), stateIn('second', ['maps'])]
+  const enqueued = enqueueCurrent(it.redis, it.keys, 'bus', states)
+  await enqueued.catch(() => {})
+  expect(await it.waiting()).toEqual([])
+  await expect(enqueued).rejects.toThrow(index)
+  expect(await readLedger(it.redis, it.keys, { verify: true })).toMatchObject({
+    balanced: true,
+    verified: true,
+  })
+})
