@@ -56,7 +56,7 @@ export const GONE_AFTER_MS = 300_000
 /** Usual upper bound of the time from an event to its commit. */
 const LATE_MS = 1_000
 
-/** When a timer without a new state is evaluated again. */
+/** When a state that was due, and did not change, is evaluated again. */
 const AGAIN_MS = 30_000
 
 interface EvaluateParts {
@@ -118,10 +118,10 @@ export async function expire(parts: EvaluateParts, due: LimitKeys): Promise<Expi
   })
   const { writes } = outcome
   const { nowMs } = states
-  const later = (key: string, stored: StoredState | undefined): [string, number] => [
-    key,
-    Math.max(stored?.dueMs ?? 0, nowMs + AGAIN_MS),
-  ]
+  const later = (key: string, stored: StoredState | undefined): [string, number] => {
+    const dueMs = stored?.dueMs ?? 0
+    return [key, dueMs > nowMs ? dueMs : nowMs + AGAIN_MS]
+  }
   return {
     outcome,
     nowMs,
