@@ -8,6 +8,7 @@ import { archiveToLane, type Discarded, discardDeadLetters } from '../lanes/dead
 import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
 import { PageSize } from '../lanes/page-size.ts'
 import { isTransient } from '../redis/redis-fault.ts'
+import { runScript, script } from '../redis/script.ts'
 import { type MeasuredStream, MeasuringPauses, measureStreams } from './lane-sizes.ts'
 import {
   bytesOfEntry,
@@ -92,10 +93,15 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     if (!isEstimated) await measure()
     const beforeMs = clock.now() - bounds.maxAgeMs
     const isDue = () => bytes > bounds.maxBytes || (sample !== undefined && sample.oldestMs < beforeMs)
-    const isTurn = isDue() && (await hasTurn())
-    // Nothing is discarded by an estimate.
-    if (isTurn && isEstimated) await measure()
-    note(bounds)
+    let isTurn = false
+    try {
+      isTurn = isDue() && (await hasTurn())
+      // Nothing is discarded by an estimate.
+      if (isTurn && isEstimated) await measure()
+    } finally {
+      // Also while Redis refuses the turn.
+      note(bounds)
+    }
     const untilMs = performance.now() + WORK_MS
     while (sample && isTurn && isDue() && (await discard(bounds, sample, beforeMs, untilMs))) await measure()
     logDiscarded()
@@ -126,12 +132,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
 
   /** True while this process is the one that deletes. */
   async function hasTurn(): Promise<boolean> {
-    const { id } = parts
-    const taken = await redis.set(keys.deadLettersTurn, id, 'PX', TURN_MS, 'NX')
-    if (taken === 'OK') return true
-    if ((await redis.get(keys.deadLettersTurn)) !== id) return false
-    await redis.set(keys.deadLettersTurn, id, 'PX', TURN_MS)
-    return true
+    return (await runScript(redis, TURN, [keys.deadLettersTurn, keys.deadLetters], [parts.id, TURN_MS])) === 1
   }
 
   /**
@@ -285,3 +286,12 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     },
   }
 }
+
+/** Takes the turn, or keeps it. The XDEL changes nothing: a script that has written may go on while Redis is full. */
+const TURN = script(`
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('XDEL', KEYS[2], '0-0')
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`)

@@ -194,7 +194,10 @@ end
 return gone
 `
 
-/** The letter goes last: a refusal in between leaves one too many, never none. */
+/**
+ * The letter goes last: a refusal in between leaves one too many, never none. The first XDEL changes nothing: a script that has written
+ * may go on while Redis is full.
+ */
 const ARCHIVE = `
 ${IS_FOREIGN}
 if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
@@ -202,6 +205,7 @@ for _, it in ipairs({ { KEYS[2], 'counters', 'discarded', 'archived' }, { KEYS[3
   { KEYS[4], 'counters', ARGV[2] }, { KEYS[5], 'counters', 'enqueued' } }) do
   if isForeign(unpack(it)) then return 0 end
 end
+redis.call('XDEL', KEYS[1], '0-0')
 redis.call('XADD', KEYS[3], '*', 'n', 1, 't', ARGV[3], 'z', ARGV[4])
 redis.call('HINCRBY', KEYS[4], ARGV[2], 1)
 redis.call('HINCRBY', KEYS[5], 'enqueued', 1)
