@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Archive } from '../../src/store/bounds/dead-letter-bounds.ts'
 import { waitFor } from '../wait-for.ts'
-import { type Bed, giveUp, keep, kept, keptFewer, MAX_BYTES, names } from './dead-letter-bed.ts'
+import { type Bed, DAY_MS, giveUp, keep, kept, keptFewer, MAX_BYTES, names } from './dead-letter-bed.ts'
 import { startLaneBed } from './lane-bed.ts'
 
 /** The bounds of dead letters while Redis, the archive or another program prevents that they are discarded. */
@@ -42,3 +42,34 @@ test('the size of the dead letters is shown also while none can be discarded', a
   expect(running.bounds.status()?.bytes).toBeGreaterThan(MAX_BYTES)
   expect(await kept(it)).toEqual(names(200))
 })
+
+test.each([
+  ['old', { maxBytes: 1e9 }],
+  ['beyond their bytes', { maxAgeMs: 9 * DAY_MS, maxBytes: 1_000 }],
+])(
+  'dead letters that are %s, and cannot be counted, are neither archived nor tried without a pause',
+  async (_, bounds) => {
+    await using it = await startLaneBed()
+    await giveUp(it, 'hook', names(3), 8 * DAY_MS)
+    await it.redis.hset(it.keys.sinkLedger('hook'), 'discarded', 'text')
+    const written: string[] = []
+    const archive: Archive = {
+      kind: 'file',
+      async write(letters) {
+        written.push(...letters.map(({ id }) => id))
+      },
+    }
+    const reads = vi.spyOn(it.redis, 'xrangeBuffer')
+    const startedMs = performance.now()
+    await using running = keep(it, { archive, ...bounds })
+    await waitFor(() => running.looks() > 2, { what: 'a third look' })
+    // One look every 2 s.
+    expect(performance.now() - startedMs).toBeGreaterThan(3_000)
+    expect(reads.mock.calls.length).toBeLessThanOrEqual(running.looks())
+    expect(written).toEqual([])
+    await it.redis.hdel(it.keys.sinkLedger('hook'), 'discarded')
+    await keptFewer(it, 1)
+    expect(written).toHaveLength(3)
+    expect(await it.ledger()).toMatchObject({ sinks: { hook: { archived: 3 } }, balanced: true })
+  },
+)

@@ -4,7 +4,12 @@ import type { QueueStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { Keys } from '../keys.ts'
-import { archiveToLane, type Discarded, discardDeadLetters } from '../lanes/dead-letter-actions.ts'
+import {
+  archiveToLane,
+  countableDeadLetters,
+  type Discarded,
+  discardDeadLetters,
+} from '../lanes/dead-letter-actions.ts'
 import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
 import { PageSize } from '../lanes/page-size.ts'
 import { isTransient } from '../redis/redis-fault.ts'
@@ -78,6 +83,8 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   let loggedMs = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
   let closed = false
+  /** Letters that were deleted since the start. */
+  let deleted = 0
   const pauses = new MeasuringPauses()
   /** As it was measured last. */
   let sample: MeasuredStream | undefined
@@ -164,11 +171,12 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
         rows.length,
         rows.reduce((sum, row) => sum + row.bytes + (row.letter.delivery?.objectJson.length ?? 0), 0),
       )
-      const gone = await discardPortion(due, bytes - WAITING * bounds.maxBytes)
-      bytes = Math.max(0, bytes - gone.reduce((sum, { freed }) => sum + freed, 0))
-      if (gone.length < due.length) return false
-      hasDiscarded = true
-      if (due.length < rows.length || rows.length < count) return true
+      const before = deleted
+      const tried = await discardPortion(due, bytes - WAITING * bounds.maxBytes)
+      bytes = Math.max(0, bytes - tried.reduce((sum, { freed }) => sum + freed, 0))
+      if (tried.length < due.length) return false
+      hasDiscarded ||= deleted > before
+      if (due.length < rows.length || rows.length < count) return hasDiscarded
       start = `(${rows.at(-1)?.letter.id}`
     }
     return false
@@ -205,8 +213,10 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     archive: Extract<Archive, { kind: 'file' }>,
     letters: readonly StoredDeadLetter[],
   ): Promise<void> {
-    await archive.write(letters)
-    count(await discardDeadLetters(redis, keys, letters, 'archived'), 'archived')
+    // Others would be written again with each look.
+    const some = await countableDeadLetters(redis, keys, letters, 'archived')
+    if (some.length > 0) await archive.write(some)
+    count(await discardDeadLetters(redis, keys, some, 'archived'), 'archived')
   }
 
   /** What cannot be read cannot be delivered anywhere, and letters of the archive's own sink have nowhere to go: those are dropped. */
@@ -237,6 +247,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
 
   function count(letters: readonly StoredDeadLetter[], how: Discarded): void {
     const counter = how === 'archived' ? metrics.deadLettersArchived : metrics.deadLettersDropped
+    deleted += letters.length
     for (const { sink, count } of letters) {
       counter.inc({ sink }, count)
       unlogged.set(how, (unlogged.get(how) ?? 0) + count)

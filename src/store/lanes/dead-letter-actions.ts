@@ -153,6 +153,18 @@ export async function discardDeadLetters(
   return letters.filter((_, i) => gone[i] === 1)
 }
 
+/** Returns those that `discardDeadLetters` can count: not those of a sink whose ledger another program took. */
+export async function countableDeadLetters(
+  redis: Redis,
+  keys: Keys,
+  letters: readonly StoredDeadLetter[],
+  how: Discarded,
+): Promise<StoredDeadLetter[]> {
+  const sinks = [...new Set(letters.map(({ sink }) => sink))]
+  const isForeign = (await evalScript(redis, FOREIGN_LEDGERS, sinks.map(keys.sinkLedger), [how])) as number[]
+  return letters.filter(({ sink }) => sink === '' || isForeign[sinks.indexOf(sink)] === 0)
+}
+
 /**
  * Moves a dead letter into a lane of the archive's sink, in one step: it counts as archived for its own sink, as enqueued for the
  * other one. False when it is gone already, or cannot be counted.
@@ -175,6 +187,13 @@ export async function archiveToLane(
   const args = [letter.id, lane, entry.observedAtMs, entry.payload]
   return (await evalScript(redis, ARCHIVE, targets, args)) === 1
 }
+
+const FOREIGN_LEDGERS = `
+${IS_FOREIGN}
+local results = {}
+for i, ledger in ipairs(KEYS) do results[i] = isForeign(ledger, 'counters', 'discarded', ARGV[1]) and 1 or 0 end
+return results
+`
 
 const DISCARD = `
 ${IS_FOREIGN}
