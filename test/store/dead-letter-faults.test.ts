@@ -73,3 +73,17 @@ test.each([
     expect(await it.ledger()).toMatchObject({ sinks: { hook: { archived: 3 } }, balanced: true })
   },
 )
+
+test('what an archive did not write before a stop is kept', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(200))
+  const writing = Promise.withResolvers<void>()
+  const write = vi.fn(() => writing.promise)
+  await using running = keep(it, { archive: { kind: 'file', write } })
+  await waitFor(() => write.mock.calls.length > 0, { what: 'a write' })
+  const closing = running.bounds.close()
+  writing.reject(new Error('it takes too long'))
+  await closing
+  expect(await kept(it)).toEqual(names(200))
+  expect(await it.ledger()).toMatchObject({ sinks: { hook: { dead: 200, dropped: 0 } }, balanced: true })
+})

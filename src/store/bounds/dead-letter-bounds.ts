@@ -195,6 +195,8 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       return due
     } catch (error) {
       if (isTransient(error)) throw error
+      // A stop ends a write that takes long.
+      if (closed) return []
       const fault = (error as Error).message
       if (fault !== archiveFault) log.error({ error: fault }, 'dead letters cannot be archived; they wait')
       archiveFault = fault
