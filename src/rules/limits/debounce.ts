@@ -1,5 +1,5 @@
 import { type Emission, fromStored, sumOfSuppressed, toStored } from './emission.ts'
-import { keysForSinks } from './group-key.ts'
+import { keysForSinks, withNamedSinks } from './group-key.ts'
 import { applyLimitChain } from './limit-chain.ts'
 import { KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import type { RulePlan } from './rule-plan.ts'
@@ -90,9 +90,11 @@ export function flushDebounced(
 ): DebounceState | undefined {
   const read = tx.read('shared', key, 'debounce')
   if (!read) return undefined
+  const named = plan && withNamedSinks(plan, read.newest, read.places)
   // Times after now come from a clock that was set back.
   const state = {
     ...read,
+    ...(named && { newest: named.emission, places: named.places }),
     firstMs: Math.min(read.firstMs, tx.nowMs),
     lastMs: Math.min(read.lastMs, tx.nowMs),
   }

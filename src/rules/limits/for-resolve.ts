@@ -4,7 +4,7 @@ import type { LimitedMatch, LimitName } from '../../model/limit.ts'
 import { acknowledgedBy, escalatedAcknowledgement } from './acknowledged.ts'
 import { type Emission, emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
-import { keysForSinks, stateKeysOf } from './group-key.ts'
+import { keysForSinks, stateKeysOf, withNamedSinks } from './group-key.ts'
 import { applyLimitChain } from './limit-chain.ts'
 import { DAY_MS, KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import { isSampled, type RulePlan } from './rule-plan.ts'
@@ -51,7 +51,7 @@ export function applyForResolve(
 
 /** Evaluates the state when its timer is due. A pending state ends when its rule is gone, or no longer tracks states. */
 export function expireForResolve(tx: LimitTransaction, plan: RulePlan | undefined, key: string): void {
-  const state = readState(tx, key)
+  const state = readState(tx, plan, key)
   if (state?.over) emitIfResolved(tx, plan, key, tx.nowMs)
   else if (!state?.pending) return
   else if (!plan?.tracksState) suppressPending(tx, key, state, 'gone')
@@ -147,7 +147,7 @@ function emitIfResolved(
   toMs: number,
   live?: Emission,
 ): ForResolveState | undefined {
-  const state = readState(tx, key)
+  const state = readState(tx, plan, key)
   if (!state?.over || !state.open || state.open.fromMs > toMs) return state
   const { over, open, rule } = state
   // The digest can be due without having been emitted: timers of shared states are evaluated separately.
@@ -162,9 +162,17 @@ function emitIfResolved(
 }
 
 /** Times after now come from a clock that was set back: they must not delay a notification. */
-function readState(tx: LimitTransaction, key: string): ForResolveState | undefined {
+function readState(
+  tx: LimitTransaction,
+  plan: RulePlan | undefined,
+  key: string,
+): ForResolveState | undefined {
   const state = tx.read('own', key, 'for-resolve')
-  return state && { ...state, sinceMs: Math.min(state.sinceMs, tx.nowMs) }
+  if (!state) return undefined
+  const { pending } = state
+  const sinceMs = Math.min(state.sinceMs, tx.nowMs)
+  if (!plan || !pending) return { ...state, sinceMs }
+  return { ...state, sinceMs, pending: withNamedSinks(plan, pending.emission, pending.places) }
 }
 
 /** `for` has passed: applies the further limits to the pending event, `live` if it did not wait. Returns whether it was emitted. */

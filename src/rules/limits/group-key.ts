@@ -7,7 +7,7 @@ import { MOST_ENTRIES, tooMany } from '../../text/bounds.ts'
 import { nearest } from '../../text/closest-match.ts'
 import { kindOf } from '../kind.ts'
 import type { KeyedLimit, RulePlan } from './rule-plan.ts'
-import type { GroupLabels, StateKeys } from './states.ts'
+import type { GroupLabels, StateKeys, StoredEmission } from './states.ts'
 
 const PROPERTIES = [
   'rule',
@@ -114,7 +114,7 @@ export function formerDebounceKeyOf(rule: RulePlan, event: ClusterEvent): string
   return rule.formerDebounce && stateKey(rule, 'debounce', rule.formerDebounce.per, event).key
 }
 
-/** Returns the keys of an event that waited and goes to some of its sinks only: these have groups of their own. */
+/** Returns the keys of an event that waited and goes to other sinks than `all`, such as some of them: these have groups of their own. */
 export function keysForSinks(
   rule: string,
   keys: StateKeys,
@@ -122,10 +122,25 @@ export function keysForSinks(
   sinks: readonly string[],
 ): StateKeys {
   const { group } = keys
-  if (!group || sinks.length === all.length) return keys
+  if (!group || (sinks.length === all.length && sinks.every((sink) => all.includes(sink)))) return keys
   const of = (key: string) => `${rule}:${hashOf(['sinks', key, sinks.toSorted()])}`
   const { key, rest } = group
   return { ...keys, group: { ...group, key: of(key), ...(rest !== undefined && { rest: of(rest) }) } }
+}
+
+/**
+ * Returns a waiting event with the sinks among its own that its rule still names, or with those that the rule names instead: a reload can
+ * have replaced them.
+ */
+export function withNamedSinks(
+  { name, to }: RulePlan,
+  waiting: StoredEmission,
+  places: StateKeys,
+): { emission: StoredEmission; places: StateKeys } {
+  if (!to || waiting.sinks.every((sink) => to.includes(sink))) return { emission: waiting, places }
+  const left = waiting.sinks.filter((sink) => to.includes(sink))
+  const sinks = left.length > 0 ? left : to
+  return { emission: { ...waiting, sinks }, places: keysForSinks(name, places, waiting.sinks, sinks) }
 }
 
 /** `<rule>:<hash>`: values have any length. */

@@ -21,6 +21,8 @@ export type KeyedLimit = 'debounce' | 'after' | 'throttle' | 'group' | 'resolve-
 /** The limits of a rule, with their defaults. Times in milliseconds. */
 export interface RulePlan {
   name: string
+  /** The sinks that the rule names; absent if it names none. */
+  to?: readonly string[]
   /** Tracks the state of each object instead of single events: `for` and `resolve: true`. */
   tracksState: boolean
   muted?: Muted
@@ -60,13 +62,14 @@ export function tracksState(rule: LimitedRule): boolean {
 }
 
 export function planOf(rule: LimitedRule): RulePlan {
-  const { name, mute, sample, count, debounce, after, throttle, group, resolve } = rule
+  const { name, to, mute, sample, count, debounce, after, throttle, group, resolve } = rule
   const forMs = forOf(rule)
   const resolveAfter = typeof resolve === 'object' ? resolve : undefined
   return {
     name,
     tracksState: tracksState(rule),
     resolves: resolve === true,
+    ...(to && to.length > 0 && { to: [...new Set(to)] }),
     ...(tracksState(rule) && { conditions: conditionsOf(rule) }),
     ...(mute && { muted: createMuted(mute) }),
     ...(sample !== undefined && { sample }),

@@ -142,11 +142,13 @@ function countsOf(memory: MemoryLimits, rule: string): ReturnType<Bed['counts']>
   return Object.fromEntries(Object.entries(all).filter(([, count]) => count !== 0))
 }
 
+type Reloaded = Written & { to?: readonly string[] }
+
 /** Configurations one after the other, over the same states. */
-export function openReloads(first: Record<string, Written>) {
+export function openReloads(first: Record<string, Reloaded>) {
   let plans = new Map<string, RulePlan | undefined>()
-  const limitsOf = (rules: Record<string, Written>) => {
-    const limited = Object.entries(rules).map(([name, rule]) => ({ name, ...limitsIn(rule) }))
+  const limitsOf = (rules: Record<string, Reloaded>) => {
+    const limited = Object.entries(rules).map(([name, { to, ...rule }]) => ({ name, to, ...limitsIn(rule) }))
     plans = new Map(limited.map((rule) => [rule.name, limitPlan(rule, plans.get(rule.name))]))
     return joinLimits([...plans.values()])
   }
@@ -158,7 +160,7 @@ export function openReloads(first: Record<string, Written>) {
   })
   return {
     memory,
-    reload(rules: Record<string, Written>) {
+    reload(rules: Record<string, Reloaded>) {
       current = limitsOf(rules)
     },
     apply: (it: Happening) => memory.apply([limitedOf(it)], START_MS + it.at * 1000).deliveries.map(inShort),
