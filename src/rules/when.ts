@@ -295,12 +295,18 @@ export function compileWhen(when: When): Compiled<Required<CompiledConditions>> 
     if (test.ok) conditions.push({ name: path.join('.'), path: ['when', ...path], test: test.value, ...rest })
     else faults.push(...under(path, test.faults))
   }
-  const kinds = when.kind === undefined ? compiled<KindTest>(() => true) : compileKinds(when.kind)
+  const kinds = kindTestOf(when)
   if (!kinds.ok) faults.unshift(...under(['kind'], kinds.faults))
   faults.push(...eventOwnerFaults(when))
   if (faults.length > 0 || !kinds.ok) return { ok: false, faults }
-  const ofKind: KindTest = (names) => isEventKind(names) && kinds.value(names)
-  return compiled({ ofKind: eventKeysOf(when).length > 0 ? ofKind : kinds.value, conditions })
+  return compiled({ ofKind: kinds.value, conditions })
+}
+
+/** Compiles the test of the kinds that a `when` can match. */
+export function kindTestOf(when: When): Compiled<KindTest> {
+  const kinds = when.kind === undefined ? compiled<KindTest>(() => true) : compileKinds(when.kind)
+  if (!kinds.ok || eventKeysOf(when).length === 0) return kinds
+  return compiled((names) => isEventKind(names) && kinds.value(names))
 }
 
 /** Returns the keys of a `when` that only Events can match. */

@@ -1,4 +1,5 @@
 import type { ChangeType, ClusterEvent, KubeEvent, ObjectRef, Resource } from '../../src/model/event.ts'
+import { pathOf } from '../../src/watch/client/discovery.ts'
 
 export const POD: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 export const NODE: Resource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }
@@ -51,7 +52,7 @@ export function clusterEvent(parts: EventParts = {}, asked: string[] = []): Clus
     cluster: 'test',
     apiVersion: resource.group === '' ? 'v1' : `${resource.group}/${resource.version}`,
     kind: resource.kind,
-    path: `/of/${name}`,
+    path: pathOf(resource, namespace ?? '', name),
     namespace,
     name,
     uid: 'u',

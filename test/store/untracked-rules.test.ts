@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WatchStatus } from '../../src/model/status.ts'
 import { silentLog } from '../../src/observe/log.ts'
+import { planOf, type RulePlan } from '../../src/rules/limits/rule-plan.ts'
 import { listIncidents } from '../../src/store/control/incidents.ts'
 import { startLimitStateGc } from '../../src/store/limits/limit-state-gc.ts'
 import { publishReport } from '../../src/store/process-reports.ts'
@@ -29,7 +30,12 @@ async function startGcBed() {
   await happen({ at: 0, rule: 'other' })
   await happen({ at: 0, rule: 'counted', reason: 'BackOff', uid: 'event' })
   const store = it.newStore()
-  const state = { untracked: ['counted'], looks: 0, digests: [] as string[] }
+  const state = {
+    untracked: ['counted'],
+    looks: 0,
+    digests: [] as string[],
+    kinds: kindsOf('ConfigMap'),
+  }
   const gc = startLimitStateGc({
     ...{ redis: it.reader, commitConnection: store.commitConnection, keys: it.keys, store },
     ...{ clock: Date, log: silentLog, watches: () => [STATUS] },
@@ -38,6 +44,7 @@ async function startGcBed() {
       return ['r', 'other', 'counted']
     },
     untracked: () => state.untracked,
+    tracked: () => state.kinds,
     timing: { pollMs: 10, unwantedMs: 50 },
   })
   stack.defer(() => gc.close())
@@ -73,6 +80,15 @@ async function startGcBed() {
   }
 }
 
+/** The plans of a configuration in which `r` matches this kind, and `other` each. */
+function kindsOf(kind: string): ReadonlyMap<string, RulePlan> {
+  const rules = [
+    { name: 'r', when: { kind }, ...limitsIn({ resolve: true }) },
+    { name: 'other', ...limitsIn({ resolve: true }) },
+  ]
+  return new Map(rules.map((rule) => [rule.name, planOf(rule)]))
+}
+
 const ALL = ['event:counted', 'u-web:other', 'u-web:r']
 
 test('open incidents of a rule that no longer tracks states are forgotten: the next one is sent if it tracks them again', async () => {
@@ -100,4 +116,22 @@ test('they are kept while another process has another configuration, in which th
   it.state.digests = ['new', 'new']
   await it.report()
   await waitFor(async () => (await it.states()).length < 3, { what: 'the incident to be forgotten' })
+})
+
+test('open incidents of a kind that a rule no longer matches are forgotten, once all processes have that configuration', async () => {
+  await using it = await startGcBed()
+  it.state.digests = ['new', 'old']
+  await it.report()
+  it.state.kinds = kindsOf('Deployment')
+  await it.looks()
+  expect(await it.states()).toEqual(ALL)
+  it.state.digests = ['new', 'new']
+  await it.report()
+  await waitFor(async () => (await it.states()).length < 3, { what: 'the incident to be forgotten' })
+  await it.looks()
+  expect(await it.states()).toEqual(['event:counted', 'u-web:other'])
+  it.state.kinds = kindsOf('ConfigMap')
+  const before = (await it.deliveries()).length
+  await it.happen({ at: 0, id: 'next' })
+  expect((await it.deliveries()).slice(before).map(({ event }) => event.id)).toEqual(['next'])
 })

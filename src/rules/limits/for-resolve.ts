@@ -1,6 +1,7 @@
 import type { Silence } from '../../model/control.ts'
-import type { ClusterEvent } from '../../model/event.ts'
+import type { ClusterEvent, EventHeader } from '../../model/event.ts'
 import type { LimitedMatch, LimitName } from '../../model/limit.ts'
+import { kindOf } from '../kind.ts'
 import { acknowledgedBy, escalatedAcknowledgement } from './acknowledged.ts'
 import { type Emission, emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
@@ -49,14 +50,21 @@ export function applyForResolve(
   return false
 }
 
-/** Evaluates the state when its timer is due. A pending state ends when its rule is gone, or no longer tracks states. */
+/** Evaluates the state when its timer is due. A pending state ends when its rule is gone, or no longer tracks states of such objects. */
 export function expireForResolve(tx: LimitTransaction, plan: RulePlan | undefined, key: string): void {
   const state = readState(tx, plan, key)
   if (state?.over) emitIfResolved(tx, plan, key, tx.nowMs)
   else if (!state?.pending) return
-  else if (!plan?.tracksState) suppressPending(tx, key, state, 'gone')
+  else if (!plan?.tracksState || !isOfKind(plan, state.pending.emission.header))
+    suppressPending(tx, key, state, 'gone')
   else if (dueOf(tx, plan, state) <= tx.nowMs) open(tx, plan, key, state, dueOf(tx, plan, state))
   else keep(tx, plan, key, state)
+}
+
+/** Whether the rule still matches the kind of an object that waits. The path has the plural of its API, which no kind implies. */
+function isOfKind({ ofKind }: RulePlan, { apiVersion, kind, path }: EventHeader): boolean {
+  const names = kindOf({ apiVersion, kind })
+  return ofKind?.({ ...names, plural: path.split('/').at(-2) ?? names.plural }) !== false
 }
 
 /** Returns the due time of a state, which orders the timers. */

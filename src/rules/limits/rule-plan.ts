@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { KindTest } from '../kind.ts'
+import { kindTestOf, type When } from '../when.ts'
 import { createMuted, type Muted } from './mute.ts'
 import type { RuleLimits } from './schema.ts'
 
@@ -28,6 +30,8 @@ export interface RulePlan {
   muted?: Muted
   sample?: number
   forMs?: number
+  /** Whether a rule that tracks states matches a kind. */
+  ofKind?: KindTest
   /** What a rule that tracks states matches, as JSON. */
   conditions?: string
   /** The rules that track the same states, this one included: each escalates the incidents of the others. */
@@ -70,7 +74,7 @@ export function planOf(rule: LimitedRule): RulePlan {
     tracksState: tracksState(rule),
     resolves: resolve === true,
     ...(to && to.length > 0 && { to: [...new Set(to)] }),
-    ...(tracksState(rule) && { conditions: conditionsOf(rule) }),
+    ...(tracksState(rule) && { ...ofKindOf(rule), conditions: conditionsOf(rule) }),
     ...(mute && { muted: createMuted(mute) }),
     ...(sample !== undefined && { sample }),
     ...(forMs !== undefined && { forMs }),
@@ -111,6 +115,11 @@ export function formerDebounceOf(
 ): RulePlan['formerDebounce'] {
   const changed = before?.debounce && !(debounce && String(debounce.per) === String(before.debounce.per))
   return changed ? { per: before.debounce?.per } : before?.formerDebounce
+}
+
+function ofKindOf({ when }: LimitedRule): Pick<RulePlan, 'ofKind'> {
+  const kinds = kindTestOf((when ?? {}) as When)
+  return kinds.ok ? { ofKind: kinds.value } : {}
 }
 
 /** Times and limits of the rule are no part of them. */

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { SourceStore } from '../../model/change.ts'
+import type { Resource } from '../../model/event.ts'
 import { MOST_STATES } from '../../model/limit.ts'
 import { isUnresolved, type WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
@@ -25,7 +26,13 @@ interface LimitStateGcParts {
   rules(): readonly string[]
   /** Those of them that do not track the state of objects. */
   untracked(): readonly string[]
+  /** Whether the rules that track states match a kind; the same map until another configuration is in force. */
+  tracked?(): ReadonlyMap<string, TrackedKinds>
   timing?: Partial<LimitStateGcTiming>
+}
+
+interface TrackedKinds {
+  ofKind?: (resource: Resource) => boolean
 }
 
 interface LimitStateGcTiming {
@@ -45,7 +52,7 @@ const FORGOTTEN = Number.NEGATIVE_INFINITY
 
 /**
  * Ends the limit states of removed watches, whose waiting events count as gone; deletes the states and counts of removed rules without
- * waiting events, incidents of rules that no longer track states, and acknowledgements of incidents that ended; and warns of rules at capacity.
+ * waiting events, incidents of rules that no longer track states or no longer match their kind, and acknowledgements of incidents that ended; and warns of rules at capacity.
  */
 export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<void> } {
   const { redis, keys, store, clock, log } = parts
@@ -56,6 +63,8 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
   const removedSinceMs = new Map<string, number>()
   /** Rule that does not track states → since when. Its incidents are deleted once. */
   const untrackedSinceMs = new Map<string, number>()
+  /** Since when the configuration is in force. Incidents of kinds that its rules do not match are deleted once. */
+  let tracked: { plans: ReadonlyMap<string, TrackedKinds>; sinceMs: number } | undefined
 
   async function look(signal: AbortSignal): Promise<void> {
     await atCapacity.check(parts.rules(), clock.now())
@@ -72,6 +81,7 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
     // Another configuration can have a rule of the same name that tracks states.
     const isShared = new Set(watching.map(({ config }) => config?.digest)).size <= 1
     await forgetUntracked(isShared ? parts.untracked() : [])
+    await forgetOtherKinds(isShared ? parts.tracked?.() : undefined, signal)
     await forgetAcknowledgements(redis, keys)
   }
 
@@ -130,8 +140,22 @@ export function startLimitStateGc(parts: LimitStateGcParts): { close(): Promise<
     const isDue = (sinceMs: number) => sinceMs !== FORGOTTEN && nowMs - sinceMs >= unwantedMs
     const due = new Set([...untrackedSinceMs].flatMap(([rule, sinceMs]) => (isDue(sinceMs) ? rule : [])))
     if (due.size === 0) return
-    await forgetIncidents(redis, keys, due)
+    for (const source of (await readHash(redis, keys.sources)).keys())
+      await forgetIncidents(redis, keys, source, (rule) => due.has(rule))
     for (const rule of due) untrackedSinceMs.set(rule, FORGOTTEN)
+  }
+
+  async function forgetOtherKinds(
+    plans: ReadonlyMap<string, TrackedKinds> | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const nowMs = performance.now()
+    if (plans !== tracked?.plans) tracked = plans && { plans, sinceMs: nowMs }
+    if (!tracked || tracked.sinceMs === FORGOTTEN || nowMs - tracked.sinceMs < unwantedMs) return
+    const { plans: current } = tracked
+    for (const { key, resource } of await store.stored(signal))
+      await forgetIncidents(redis, keys, key, (rule) => current.get(rule)?.ofKind?.(resource) === false)
+    tracked = { plans: current, sinceMs: FORGOTTEN }
   }
 
   // The next round repeats whatever failed.
@@ -178,26 +202,29 @@ async function forgetOwnStates(redis: Redis, keys: Keys, rule: string): Promise<
 }
 
 /**
- * Deletes the incidents of rules that no longer track states, for the same reason; not their other own states. There can be many such rules
- * and states: the names are read once for all rules, in the timers, which each state has.
+ * Deletes the incidents of rules that no longer track states of such objects, for the same reason; not their other own states. There can be
+ * many such rules and states: the names are read once for all rules, in the timers, which each state has.
  */
-async function forgetIncidents(redis: Redis, keys: Keys, rules: ReadonlySet<string>): Promise<void> {
-  for (const source of (await readHash(redis, keys.sources)).keys()) {
-    const [limits, timers] = [keys.ownLimits(source), keys.ownLimitTimers(source)]
-    let cursor = '0'
-    do {
-      const [next, flat] = await redis.zscan(timers, cursor, 'COUNT', PAGE)
-      cursor = next
-      const fields = scored(flat).flatMap(({ key }) => (rules.has(ruleOfOwn(key)) ? key : []))
-      if (fields.length === 0) continue
-      const values = await redis.hmgetBuffer(limits, ...fields)
-      const known = fields.flatMap((field, i) => {
-        const value = values[i]
-        return value && isIdle(value) && isIncident(value) ? [field, value] : []
-      })
-      if (known.length > 0) await evalScript(redis, FORGET, [limits, timers, keys.schema], [LAYOUT, ...known])
-    } while (cursor !== '0')
-  }
+async function forgetIncidents(
+  redis: Redis,
+  keys: Keys,
+  source: string,
+  isUntracked: (rule: string) => boolean,
+): Promise<void> {
+  const [limits, timers] = [keys.ownLimits(source), keys.ownLimitTimers(source)]
+  let cursor = '0'
+  do {
+    const [next, flat] = await redis.zscan(timers, cursor, 'COUNT', PAGE)
+    cursor = next
+    const fields = scored(flat).flatMap(({ key }) => (isUntracked(ruleOfOwn(key)) ? key : []))
+    if (fields.length === 0) continue
+    const values = await redis.hmgetBuffer(limits, ...fields)
+    const known = fields.flatMap((field, i) => {
+      const value = values[i]
+      return value && isIdle(value) && isIncident(value) ? [field, value] : []
+    })
+    if (known.length > 0) await evalScript(redis, FORGET, [limits, timers, keys.schema], [LAYOUT, ...known])
+  } while (cursor !== '0')
 }
 
 function isIncident(value: Buffer): boolean {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Evaluator, SourceStore } from '../../model/change.ts'
+import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
@@ -214,7 +215,7 @@ interface LimitsParts extends Omit<LimitTimersParts, 'hasLimits' | 'lostDebounce
 interface LimitsSnapshot {
   hasLimits: boolean
   ruleNames: ReadonlySet<string>
-  plans: ReadonlyMap<string, { tracksState: boolean }>
+  plans: ReadonlyMap<string, { tracksState: boolean; ofKind?: (resource: Resource) => boolean }>
   lostDebounces: ReadonlySet<string>
 }
 
@@ -234,6 +235,7 @@ export function startLimits(parts: LimitsParts): { close(): Promise<void> } {
       const { ruleNames, plans } = snapshots.current
       return [...ruleNames].filter((rule) => !plans.get(rule)?.tracksState)
     },
+    tracked: () => snapshots.current.plans,
   })
   return { close: async () => void (await Promise.all([timers.close(), former.close()])) }
 }

@@ -6,6 +6,7 @@ import { createLimits, joinLimits, limitPlan } from '../../../src/rules/limits/l
 import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
 import type { RulePlan } from '../../../src/rules/limits/rule-plan.ts'
 import { LimitKeysShape, type RuleLimits } from '../../../src/rules/limits/schema.ts'
+import type { When } from '../../../src/rules/when.ts'
 import { clusterEvent, EVENT, POD } from '../events.ts'
 
 /** 10:00 UTC of a Saturday. */
@@ -142,13 +143,18 @@ function countsOf(memory: MemoryLimits, rule: string): ReturnType<Bed['counts']>
   return Object.fromEntries(Object.entries(all).filter(([, count]) => count !== 0))
 }
 
-type Reloaded = Written & { to?: readonly string[] }
+type Reloaded = Written & { to?: readonly string[]; when?: When }
 
 /** Configurations one after the other, over the same states. */
 export function openReloads(first: Record<string, Reloaded>) {
   let plans = new Map<string, RulePlan | undefined>()
   const limitsOf = (rules: Record<string, Reloaded>) => {
-    const limited = Object.entries(rules).map(([name, { to, ...rule }]) => ({ name, to, ...limitsIn(rule) }))
+    const limited = Object.entries(rules).map(([name, { to, when, ...rule }]) => ({
+      name,
+      to,
+      when,
+      ...limitsIn(rule),
+    }))
     plans = new Map(limited.map((rule) => [rule.name, limitPlan(rule, plans.get(rule.name))]))
     return joinLimits([...plans.values()])
   }

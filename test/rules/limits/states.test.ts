@@ -34,6 +34,19 @@ test('what has not lasted yet is gone with its rule', () => {
   expect(bed.memory.size).toBe(0)
 })
 
+test('an object that waits is gone when its rule loses the kind, and waits on if it keeps it', () => {
+  const bed = openReloads({ r: { for: '2m', when: { kind: ['Pod', 'Node'] } } })
+  bed.apply({ at: 0 })
+  bed.reload({ r: { for: '2m', when: { kind: 'Node' } } })
+  expect(bed.until(999)).toEqual([])
+  expect(bed.memory.counts().get('r')).toMatchObject({ matched: 1, suppressed: { gone: 1 }, waiting: 0 })
+  expect(bed.memory.size).toBe(0)
+  const kept = openReloads({ r: { for: '2m', when: { kind: ['Pod', 'Node'] } } })
+  kept.apply({ at: 0 })
+  kept.reload({ r: { for: '2m', when: { kind: 'pods' } } })
+  expect(kept.until(999)).toEqual(['120 web'])
+})
+
 test('what waits goes by the new times of its rule', () => {
   const bed = openReloads({ r: { for: '2m', resolve: true } })
   bed.apply({ at: 0 })
