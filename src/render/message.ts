@@ -174,7 +174,10 @@ export function compileMessage(
     const rendered = (part: Part) =>
       atPlace(part, () => part.program.run(message, textOutput, setting).buffer)
     const title = parts.title && titleOf(message, parts.title, oneLine(rendered(parts.title)))
-    const severity = parts.severity && rendered(parts.severity).trim().toLowerCase()
+    const severity =
+      parts.severity && decidesSeverity(message, parts.severity)
+        ? rendered(parts.severity).trim().toLowerCase()
+        : undefined
     const shown = {
       title: title || inMarkup(summary.title),
       text: parts.text ? rendered(parts.text).trim() : inMarkup(summary.text),
@@ -212,8 +215,21 @@ export function compileMessage(
 
 /** Marks the title of a resolve notification, unless the template distinguishes it already. */
 function titleOf({ notice }: Message, { program }: Part, title: string): string {
-  const isMarked = title.includes(RESOLVED.trim()) || /\b(?:notice|resolved)\b/.test(program.source)
+  const isMarked = reads(program, /\b(?:notice|resolved|message\s*\.\s*title)\b/)
   return title === '' || notice?.kind !== 'resolved' || isMarked ? title : `${RESOLVED}${title}`
+}
+
+/** A resolve notification keeps its severity, unless the template distinguishes it. */
+function decidesSeverity({ notice }: Message, { program }: Part): boolean {
+  return notice?.kind !== 'resolved' || reads(program, /\b(?:notice|resolved)\b/)
+}
+
+/** Whether a template has a name in its outputs and tags; its own text does not count. */
+function reads({ source }: Program, name: RegExp): boolean {
+  return source
+    .split(/\}\}|%\}/)
+    .slice(0, -1)
+    .some((part) => name.test(part.slice(Math.max(part.search(/\{[{%]/), 0))))
 }
 
 /** `Log of app, previous run`, and the lines below; one line where it could not be read. */

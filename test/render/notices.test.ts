@@ -110,6 +110,23 @@ test('a title by a template shows that it is over, unless the template does so i
   )
 })
 
+test('a title shows once that it is over, whatever its text and its objects are called', () => {
+  const over = noticeMessage(notice('a Node that is ready again'))
+  const title = (source: string) => templates({ title: source })(over).title
+  expect(title('{{ message.title | upcase }}')).toMatch(/^RESOLVED: NODE WORKER-3/)
+  expect(title('{{ name }}: notice board')).toBe('Resolved: worker-3: notice board')
+  expect(title('{{ name }}: not resolved yet')).toBe('Resolved: worker-3: not resolved yet')
+})
+
+test('a template for the severity does not replace that of a resolve notification, unless it reads it', () => {
+  const over = noticeMessage(notice('a Node that is ready again'))
+  const severity = (source: string) => templates({ severity: source })(over).severity
+  expect(severity('error')).toBe('resolved')
+  expect(severity('{% if namespace == "prod" %}error{% else %}info{% endif %}')).toBe('resolved')
+  expect(severity('{% if notice == "resolved" %}info{% else %}error{% endif %}')).toBe('info')
+  expect(severity('{{ resolved.why | replace: "ended", "warning" }}')).toBe('warning')
+})
+
 test('a resolve notification names what had begun; without it, the object and the rule', () => {
   const { title, text } = noticeMessage(notice('a Node that is ready again')).summary
   expect(title).toBe('Resolved: Node worker-3 is not ready: its kubelet does not answer')
