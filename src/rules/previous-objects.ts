@@ -1,5 +1,5 @@
 import type { Resource, WayStep } from '../model/event.ts'
-import { mentionsOld } from './cel/part.ts'
+import { mentionsObject, mentionsOld } from './cel/part.ts'
 import { compileTypes } from './change-values.ts'
 import { isEventKind, type KindTest } from './kind.ts'
 import { parsePath, type Step } from './path.ts'
@@ -33,7 +33,22 @@ function kindsThatChange(when: NonNullable<Rule['when']>): KindTest {
 
 function readsPrevious(rule: Omit<Rule, 'name'>): boolean {
   const keys = ['changed', 'unchanged', 'from', 'to-state', 'condition'] as const
-  return keys.some((key) => rule[key] !== undefined) || (rule.if !== undefined && mentionsOld(rule.if))
+  return (
+    keys.some((key) => rule[key] !== undefined) ||
+    (rule.if !== undefined && mentionsOld(rule.if)) ||
+    readsDeleted(rule)
+  )
+}
+
+/** A deletion that a list found has its labels only, unless the object is stored. */
+function readsDeleted({
+  when: { type, annotations, age } = {},
+  if: expression,
+}: Omit<Rule, 'name'>): boolean {
+  if (type === undefined || !listOf(type).includes('DELETED')) return false
+  return (
+    annotations !== undefined || age !== undefined || (expression !== undefined && mentionsObject(expression))
+  )
 }
 
 /** The paths in a rule, and the kinds it can match. */

@@ -40,6 +40,34 @@ const ROWS: Row[] = [
     ['Pod'],
   ],
   ['what is told when it changes', [{ when: { kind: 'Pod', type: '!ADDED' }, to: ['chat'] }], ['Pod']],
+  ...[{ age: '<5m' }, { annotations: { team: 'pay' } }].map(
+    (more): Row => [
+      `what a rule reads of a deletion: ${Object.keys(more)}`,
+      [{ when: { kind: 'Pod', type: ['ADDED', 'DELETED'], ...more }, to: ['bus'] }],
+      ['Pod'],
+    ],
+  ),
+  [
+    'what an expression reads of a deletion',
+    [{ when: { kind: 'Pod', type: 'DELETED' }, if: 'object.spec.nodeName == "a"', to: ['bus'] }],
+    ['Pod'],
+  ],
+  [
+    'nothing for a deletion of which only the name and labels are read',
+    [
+      { when: { kind: 'Pod', type: 'DELETED', labels: { app: 'web' } }, to: ['bus'] },
+      { when: { kind: 'Pod', type: 'DELETED' }, if: 'event.name == "web"', to: ['bus'] },
+    ],
+    [],
+  ],
+  [
+    'nothing where a rule does not name deletions',
+    [
+      { when: { kind: 'Pod', age: '<5m' }, to: ['bus'] },
+      { when: { kind: 'Pod', type: '!ADDED' }, if: 'has(object.spec)', to: ['bus'] },
+    ],
+    [],
+  ],
   [
     'what any of several rules wants',
     [

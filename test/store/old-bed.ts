@@ -3,7 +3,10 @@ import { evaluateWith } from '../../src/app/evaluation.ts'
 import type { Change, Source } from '../../src/model/change.ts'
 import type { Delivery } from '../../src/model/delivery.ts'
 import type { ChangeType } from '../../src/model/event.ts'
+import { compileRules } from '../../src/rules/compile.ts'
 import { createLimits } from '../../src/rules/limits/limits.ts'
+import { kindsToStore, storesPrevious } from '../../src/rules/previous-objects.ts'
+import type { Rule } from '../../src/rules/schema.ts'
 import { normalise } from '../../src/watch/decode/normalise.ts'
 import { scanObject } from '../../src/watch/decode/scan.ts'
 import { objectJsonOf } from '../../src/watch/decode/trim.ts'
@@ -38,26 +41,35 @@ export function came(
 
 export const image = (image: string) => ({ spec: { containers: [{ name: 'web', image }] } })
 
-/** The write side with the real hops before it; whatever happens goes to one sink. */
-export async function startOldBed(source = SOURCE) {
+/** The write side with the real hops before it; whatever happens goes to one sink, or what `rules` match, which then decide what is kept. */
+export async function startOldBed(source = SOURCE, rules?: readonly Rule[]) {
+  const keeps = rules
+    ? { ...KEEPS, stores: storesPrevious(rules.map((it) => kindsToStore(it, false))) }
+    : KEEPS
   const decide = evaluateWith({
     normalise: (source, transition) => normalise(source, transition, { cluster: 'test', salt: SALT }),
-    match: () => ({ sends: [{ sink: 'hook', rule: 'all' }], limited: [], dropped: false }),
+    match: rules
+      ? compileRules(rules, {
+          onError(_rule, error) {
+            throw error
+          },
+        })
+      : () => ({ sends: [{ sink: 'hook', rule: 'all' }], limited: [], dropped: false }),
     limits: createLimits([]),
     onMalformed(_source, _transition, error) {
       throw error
     },
   })
-  const bed = await startStoreBed({ decide, previous: KEEPS })
+  const bed = await startStoreBed({ decide, previous: keeps })
   const hash = bed.keys.old(source.key)
   return {
     ...bed,
     hash,
     /** A new process takes the source over. */
-    open: (previous = KEEPS) => bed.newStore(previous).open(source, never),
+    open: (previous = keeps) => bed.newStore(previous).open(source, never),
     /** A session that seeded these objects. */
     async begun(...objects: Change[]) {
-      const session = await bed.newStore(KEEPS).open(source, never)
+      const session = await bed.newStore(keeps).open(source, never)
       await session.beginSeed(never)
       await session.seed(objects, never)
       await session.endList('1', never)

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Rule } from '../../src/rules/schema.ts'
 import { unpackObject } from '../../src/store/commit/previous-objects.ts'
 import { SOURCE } from './objects.ts'
 import { came, FORGETS, image, noise, startOldBed } from './old-bed.ts'
@@ -58,6 +59,20 @@ test('a deletion that nobody saw brings the object as it was', async () => {
     { metadata: { name: 'gone' }, ...image('v1') },
   ])
   expect(await it.kept()).toEqual(['second'])
+})
+
+test.each<[string, Omit<Rule, 'name' | 'to'>]>([
+  ['its age', { when: { type: 'DELETED', age: '>1h' } }],
+  ['its annotations', { when: { type: 'DELETED', annotations: { team: 'pay' } } }],
+  ['a field', { when: { type: 'DELETED' }, if: 'object.data.team == "pay"' }],
+])('a rule of deletions matches one that only a list shows, by %s', async (_, rule) => {
+  await using it = await startOldBed(SOURCE, [{ name: 'gone', ...rule, to: ['hook'] }])
+  const created = { creationTimestamp: '2020-01-01T00:00:00Z', annotations: { team: 'pay' } }
+  const session = await it.begun(came('ADDED', 'a', 1, { metadata: created, data: { team: 'pay' } }))
+  await session.beginList('different', never)
+  await session.endList('9', never)
+  const sent = await it.deliveries()
+  expect(sent.map(({ event }) => `${event.type} ${event.name}`)).toEqual(['DELETED a'])
 })
 
 test('what is gone for certain brings all objects as they were, some at a time, and nothing stays', async () => {

@@ -61,8 +61,17 @@ function relatedIn(tree: CelNode): (keyof typeof UNKNOWN)[] {
 
 /** Returns whether an expression reads the previous object, which must be stored then; false if it has faults. */
 export function mentionsOld(text: string): boolean {
+  return readsVariable(text, 'oldObject')
+}
+
+/** Returns whether an expression reads the object; false if it has faults. */
+export function mentionsObject(text: string): boolean {
+  return readsVariable(text, 'object')
+}
+
+function readsVariable(text: string, name: string): boolean {
   const result = checkedProgram(text)
-  return result.ok && variablesIn(result.value.tree).has('oldObject')
+  return result.ok && variablesIn(result.value.tree).has(name)
 }
 
 function evaluate(program: CelProgram, event: ClusterEvent, text: string, accesses: Accesses): unknown {

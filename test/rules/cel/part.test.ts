@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { celPart, mentionsOld } from '../../../src/rules/cel/part.ts'
+import { celPart, mentionsObject, mentionsOld } from '../../../src/rules/cel/part.ts'
 import { compileRules } from '../../../src/rules/compile.ts'
 import { EVENT, NODE } from '../events.ts'
 import { evaluate, eventOf, type Given } from './evaluate.ts'
@@ -289,4 +289,6 @@ test('what it looked at can be shown', () => {
 test('old objects are wanted by expressions that mention them', () => {
   expect(mentionsOld('oldObject.spec != object.spec')).toBe(true)
   expect(mentionsOld('object.spec.oldObject == "oldObject"')).toBe(false)
+  expect(mentionsObject('object.spec.paused')).toBe(true)
+  expect(mentionsObject('event.name == "object" && oldObject == null')).toBe(false)
 })
