@@ -299,7 +299,10 @@ function followList(
   }
 }
 
-/** Whether the values at a path differ. Items of lists are matched by their natural key, not by their index. */
+/**
+ * Whether the values at a path differ. Items that a `*` selects are matched by their natural key, not by their index; a list within a value
+ * is compared in its order.
+ */
 export function differs(path: ValuePath, old: unknown, next: unknown): boolean {
   const before = valuesAt(path, old)
   const after = valuesAt(path, next)

@@ -102,6 +102,10 @@ describe('what differs', () => {
     expect(changed(IMAGE, images(['a', '1'], ['b', '1']), images(['a', '1']))).toBe(true))
   it('is not the order of items', () =>
     expect(changed(IMAGE, images(['a', '1'], ['b', '2']), images(['b', '2'], ['a', '1']))).toBe(false))
+  it('is the order of a list, where no step goes into its items', () => {
+    const [before, after] = [images(['a', '1'], ['b', '2']), images(['b', '2'], ['a', '1'])]
+    expect([changed('spec.containers', before, after), changed('spec', before, after)]).toEqual([true, true])
+  })
   it('is two values exchanged', () =>
     expect(changed(IMAGE, images(['a', '1'], ['b', '2']), images(['a', '2'], ['b', '1']))).toBe(true))
   it('is not the order of keys', () =>
