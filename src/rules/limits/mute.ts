@@ -62,10 +62,16 @@ function windowTest(window: MuteWindow): (ms: number) => number {
   if ('begin' in window) {
     const { begin, end } = window
     const endMs = wallMs(end)
-    return (ms) => {
+    const nowAt = (ms: number) => {
       const { date, minute } = localTime(ms)
-      const now = `${date} ${clockText(minute)}`
-      return now >= begin && now < end ? (endMs - wallMs(now)) / MINUTE_MS : 0
+      return `${date} ${clockText(minute)}`
+    }
+    // Where the clocks go back, they show a time twice: the first one counts.
+    const [beginsMs = Infinity, endsMs = Infinity] = [begin, end].map((time) => firstShown(time, nowAt))
+    return (ms) => {
+      const now = nowAt(ms)
+      const isIn = (now >= begin || ms >= beginsMs) && now < end && ms < endsMs
+      return isIn ? (endMs - wallMs(now)) / MINUTE_MS : 0
     }
   }
   const { from, to } = window
@@ -76,6 +82,14 @@ function windowTest(window: MuteWindow): (ms: number) => number {
     if (begins && minute >= from) return DAY_MINUTES - minute + to
     return minute < to && beginsOn(window, dayBefore(date)) ? to - minute : 0
   }
+}
+
+/** Returns when a clock first shows a time, in milliseconds; undefined if it leaves it out. Its offset before and after are tried. */
+function firstShown(time: string, nowAt: (ms: number) => string): number | undefined {
+  const localMs = wallMs(time)
+  const days = [localMs - DAY_MINUTES * MINUTE_MS, localMs + DAY_MINUTES * MINUTE_MS]
+  const candidates = days.map((ms) => localMs - (wallMs(nowAt(ms)) - ms)).toSorted((a, b) => a - b)
+  return candidates.find((ms) => nowAt(ms) === time)
 }
 
 function beginsOn({ days, dates }: RecurringWindow, date: string): boolean {

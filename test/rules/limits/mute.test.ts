@@ -62,6 +62,18 @@ test('a one-off window from one date to another follows the local clock', () => 
   expect(endOf(weeks, '2026-03-02T00:00Z')).toBe('2026-05-31T22:00:00.000Z')
 })
 
+test('a one-off window is one time, also if the clocks go back where it begins or ends', () => {
+  const minutes = Array.from({ length: 180 }, (_, n) => new Date(Date.UTC(2026, 9, 25, 0, n)).toISOString())
+  const mutedIn = (from: string, to: string) => {
+    const { at: isMuted } = muted({ from, to, timezone: 'Europe/Berlin' })
+    const some = minutes.filter((it) => isMuted(Date.parse(it)))
+    return [some.length, some[0], some.at(-1)]
+  }
+  expect(mutedIn('2026-10-24 20:00', '2026-10-25 02:30')).toEqual([30, minutes[0], minutes[29]])
+  expect(mutedIn('2026-10-25 02:30', '2026-10-25 12:00')).toEqual([150, minutes[30], minutes[179]])
+  expect(mutedIn('2026-10-25 02:10', '2026-10-25 02:20')).toEqual([10, minutes[10], minutes[19]])
+})
+
 test('dates are of one year or of every year, and may be ranges, also over the new year', () => {
   const dates = ['2026-12-31', '05-01', '12-24..12-26', '12-30..01-01']
   const on = (mute: Written['mute'], days: readonly string[]) =>
