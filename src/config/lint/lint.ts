@@ -117,8 +117,10 @@ function checkNumbers({ rules }: Draft, document: ConfigDocument): Problem[] {
         if (typeof value !== 'number' || source === undefined || source === String(value)) return []
         const place = [...path, field, ...(state.items ? [at] : [])]
         const message = `YAML reads ${source} as the number ${value}, which is compared as "${value}"`
-        const hint = `as text it needs quotes: "${source}"`
-        return [document.problem('number-as-text', place, message, { hint, severity: 'warning' })]
+        // A field of numbers is read with the same loss, and equals no such text.
+        const isTooLarge = Number.isInteger(value) && !Number.isSafeInteger(value)
+        const hint = isTooLarge ? {} : { hint: `as text it needs quotes: "${source}"` }
+        return [document.problem('number-as-text', place, message, { ...hint, severity: 'warning' })]
       }),
     ),
   )

@@ -110,6 +110,12 @@ test.each([
   ])
 })
 
+test('a number that is too large has no hint to quote it: a field of numbers is never compared as that text', async () => {
+  const found = await problemsOf(entering('to-state', '{ spec.serial: 9007199254740993 }'))
+  expect(found).toEqual([expect.stringMatching(/^warning .*\b9007199254740993\b/)])
+  expect(found[0]).not.toContain('"9007199254740993"')
+})
+
 test.each([
   '{ spec.replicas: 0 }',
   '{ spec.version: "1.10" }',
