@@ -52,6 +52,8 @@ export const PROBLEM_CODES = {
   'missing-field': 'An expression or a template reads a field that not every object has.',
   'unknown-path': 'Objects of this kind have no such field.',
   'misplaced-path': 'A path of a Pod is used for a kind that has a template of Pods.',
+  'dotted-key':
+    'A path goes into a value of a ConfigMap or Secret, which is text: a key with dots needs brackets.',
   'list-as-text': 'A text has commas, and a list was likely intended.',
   'regex-as-glob': 'A text looks like a regular expression, and is read as a glob or as exact text.',
   'typographic-quotes': 'A pattern is in typographic quotes, which YAML reads as a part of the text.',

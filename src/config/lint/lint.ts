@@ -23,7 +23,7 @@ import { withSubject } from './fault-problems.ts'
 import { checkLogs } from './logs.ts'
 import { checkNeverMatches } from './never-matches.ts'
 import { checkUnwatched, kindsReached } from './reach.ts'
-import { checkMisplacedPaths } from './rule-paths.ts'
+import { checkDottedKeys, checkMisplacedPaths } from './rule-paths.ts'
 import { checkArchive, checkNotify, checkRules, checkUnusedSinks } from './rules.ts'
 import { checkTimezones } from './timezones.ts'
 import { checkUnreachable } from './unreachable.ts'
@@ -42,6 +42,7 @@ const LINTS: readonly Lint[] = [
   checkUnwatched,
   checkIfs,
   checkMisplacedPaths,
+  checkDottedKeys,
   checkReasons,
   checkNeverMatches,
   checkLimitKeys,

@@ -21,6 +21,31 @@ export function checkMisplacedPaths(draft: Draft, document: ConfigDocument): Pro
   })
 }
 
+/** The values of these maps are texts: a step below one of them exists in no object. */
+const FLAT = /^(data|binaryData|stringData)\.([\w-]+(?:\.[\w-]+)+)$/
+
+/** Paths into ConfigMaps and Secrets by keys with dots, which need brackets. In expressions these are errors at run time. */
+export function checkDottedKeys(draft: Draft, document: ConfigDocument): Problem[] {
+  const rules = new Map(draft.rules.map((rule) => [rule.index, rule]))
+  return rulePaths(document).flatMap(({ rule: index, path, place, atKey, root }) => {
+    const [, map, key] = FLAT.exec(path) ?? []
+    const rule = rules.get(index)
+    if (map === undefined || root !== undefined || !rule || document.at(place)?.written !== undefined)
+      return []
+    const reached = kindsReached(rule, draft) ?? []
+    const areFlat = reached.every(
+      ({ builtIn }) => builtIn.length === 1 && /^(ConfigMap|Secret)$/.test(builtIn[0]?.kind ?? ''),
+    )
+    if (reached.length === 0 || !areFlat) return []
+    const message = `this path has several keys below ${map}, whose values are texts`
+    return document.problem('dotted-key', place, message, {
+      ...(atKey ? { atKey } : { offset: 0, length: path.length }),
+      hint: `write ${map}["${key}"]`,
+      severity: 'warning',
+    })
+  })
+}
+
 interface Owner {
   kind: string
   /** The path of its pods' template. */
