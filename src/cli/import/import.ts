@@ -14,6 +14,7 @@ import { type Form, type Found, findConfiguration } from './find-configuration.t
 import {
   type Entry,
   type Imported,
+  type ImportedRule,
   type Losses,
   lossesOf,
   toYaml,
@@ -121,8 +122,17 @@ export async function convert(text: string, file: string, wanted?: ToolName): Pr
       return entry && isOf(imported, entry) ? [{ entry, problem }] : []
     })
     if (rejected.length === 0) return { text: written, losses: lossesOf(imported), problems }
-    for (const { entry, problem } of rejected) entry.off.push(`kubeherald rejects it: ${problem.message}`)
+    for (const { entry, problem } of rejected) disable(imported, entry, problem.message)
   }
+}
+
+/** Disables a rejected rule or sink, and the rules behind a rejected `drop`. */
+function disable({ rules }: Imported, entry: Entry<unknown>, reason: string): void {
+  entry.off.push(`kubeherald rejects it: ${reason}`)
+  const at = rules.indexOf(entry as Entry<ImportedRule>)
+  if (!rules[at]?.value.drop) return
+  for (const { value, off } of rules.slice(at + 1))
+    if (value.to) off.push(`events that were dropped come here: ${reason}`)
 }
 
 /** Converts the text of a file, without a check of the result. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { createScenario } from '../../../src/cli/dry-run/scenario.ts'
 import { convert } from '../../../src/cli/import/import.ts'
 import { dryRunOf } from './dry-run-of.ts'
@@ -82,4 +83,23 @@ test('a drop of a kind whose labels are known restricts no other kinds', async (
   const drop = [{ kind: '^Service$', labels: { alerts: 'off' } }]
   const { source, here } = await compared({ drop, match: [{ receiver: 'a' }] })
   expect(here).toBe(source)
+})
+
+const LONG = Array.from({ length: 60 }, (_, i) => `namespace-of-a-team-${i}`).join('|')
+
+test.each([
+  ['a message', { message: '.{0,1000}timed out.{0,1000}' }],
+  ['many namespaces', { namespace: LONG }],
+  ['a long component', { component: 'x'.repeat(20_001) }],
+  ['one condition of two', { reason: 'Failed', message: LONG }],
+])('no rule stays on behind a drop at the root that kubeherald rejects: %s', async (_, condition) => {
+  const match = [{ receiver: 'a' }, { type: 'Normal', receiver: 'a' }]
+  const config = {
+    route: { drop: [{ reason: 'Pulled' }, condition], match },
+    receivers: [{ name: 'a', stdout: {} }],
+  }
+  const { text, losses } = await convert(JSON.stringify(config), 'it.yaml', 'kubernetes-event-exporter')
+  const rules: { to?: unknown }[] = parse(text).rules
+  expect(rules.filter(({ to }) => to !== undefined)).toEqual([])
+  expect(losses.rules).toBe(3)
 })
