@@ -35,10 +35,12 @@ interface Part<Tool> {
 interface Root {
   value: unknown
   reads: unknown
-  /** `ConfigMap exporter` */
+  /** `ConfigMap exporter`, `ConfigMap shop/exporter` */
   title: string
   /** Of a text inside of a document: `data["config.yaml"]`. */
   inside: string
+  /** The value of the document that it is, or is inside of. */
+  document: unknown
   placeOf(path: readonly string[]): string
 }
 
@@ -65,7 +67,8 @@ export function findConfiguration<Tool extends string>(
     [...read.roots].flatMap((root) =>
       partsIn(root, (map) => tools.find((tool) => isOne(forms[tool], map)), roots, faults),
     )
-  let parts = search((form, map) => form.isWhole(map))
+  const wholes = search((form, map) => form.isWhole(map))
+  let parts = wholes
   const mayBePart = wanted !== undefined || read.roots.some(({ title }) => title !== '')
   if (parts.length === 0 && mayBePart) parts = search((form, map) => form.isPart(map))
   const [first] = parts
@@ -77,7 +80,18 @@ export function findConfiguration<Tool extends string>(
       ok: false,
       fault: `${file} has configurations of ${tool} and ${others[0].tool}: name one of them`,
     }
+  if (!isOne(wholes))
+    return {
+      ok: false,
+      fault: `${file} has ${wholes.length} configurations of ${tool} (${wholes.map(whereOf).join('; ')}): give it one`,
+    }
   return { ok: true, found: foundIn(first, parts, roots) }
+}
+
+/** Whether they are one configuration: at most one, or values and the overlays of them, which have it at the same place. */
+function isOne(wholes: readonly Part<string>[]): boolean {
+  const places = new Set(wholes.map(whereOf))
+  return wholes.length < 2 || (places.size === 1 && wholes.every(({ root }) => root.title === ''))
 }
 
 function foundIn<Tool extends string>(
@@ -114,8 +128,8 @@ function chartKeys({ value, reads, title }: Root): string[] {
 }
 
 /** A text that was found in a document belongs to that document. */
-function otherManifest({ title, inside }: Root, used: readonly Root[]): string[] {
-  return title === '' || inside !== '' || used.some((it) => it.title === title) ? [] : [title]
+function otherManifest({ title, inside, document }: Root, used: readonly Root[]): string[] {
+  return title === '' || inside !== '' || used.some((it) => it.document === document) ? [] : [title]
 }
 
 /** Visits maps from the outside to the inside, and texts that are YAML themselves. Adds the roots and faults of such texts. */
@@ -145,7 +159,7 @@ function partsIn<Tool extends string>(
       return []
     }
     return read.roots.flatMap((it) => {
-      const inner = { ...it, title: root.title, inside: name }
+      const inner = { ...it, title: root.title, inside: name, document: root.document }
       const found = partsIn(inner, toolOf, roots, faults)
       if (found.length > 0) {
         path.reduce<unknown>((at, key) => (at as Raw)[key], root.reads)
@@ -206,6 +220,7 @@ function readDocuments(file: string, text: string): { roots: Root[] } | { fault:
         reads: tracked(it),
         title: titleOf(it),
         inside: '',
+        document: it,
         placeOf: (path) => placeOf([...prefix(i), ...path]),
       })
   }
@@ -223,6 +238,7 @@ function plain(document: { toJS(options: { maxAliasCount: number }): unknown }):
 function titleOf(value: unknown): string {
   const map = mapOf(value)
   const { kind } = map
-  const name = mapOf(map['metadata'])['name']
-  return typeof kind === 'string' && isManifest(map) ? [kind, name].filter(Boolean).join(' ') : ''
+  const { namespace, name } = mapOf(map['metadata'])
+  const path = [namespace, name].filter(Boolean).join('/')
+  return typeof kind === 'string' && isManifest(map) ? [kind, path].filter(Boolean).join(' ') : ''
 }
