@@ -4,6 +4,7 @@ import {
   basicOf,
   channelOf,
   headersOf,
+  originOf,
   type SinkMaker,
   type SinkNotes,
   secretOf,
@@ -166,7 +167,7 @@ function bodyOf(options: Raw, notes: SinkNotes): unknown {
 
 function elasticsearch(options: Raw, notes: SinkNotes): Record<string, unknown> {
   const [host, ...others] = listOf(options['hosts'])
-  if (others.length > 0) notes.lost.push(`hosts ${others.map(textOf).join(', ')}: one address is used`)
+  if (others.length > 0) notes.lost.push(`hosts ${others.map(originOf).join(', ')}: one address is used`)
   const hasKey = textOf(options['apiKey']) !== ''
   const { headers, ...request } = requestOf(host, options, notes)
   const key = hasKey && { Authorization: `ApiKey ${secretOf(options['apiKey'], 'key', notes)}` }

@@ -48,6 +48,15 @@ export function urlOf(value: unknown, notes: SinkNotes): string {
   return text === '' || SECRET_IN_URL.test(literal) ? secretOf(value, 'url', notes) : text
 }
 
+/** Returns scheme and host of a URL for a comment, without its user, path and query. */
+export function originOf(value: unknown): string {
+  const text = textOf(value)
+  const url = /^\w+:\/\//.test(text) ? URL.parse(text) : null
+  if (url) return `${url.protocol}//${url.host}`
+  const [origin] = /^(?:\w+:\/\/)?[^/]*/.exec(text) ?? ['']
+  return /[@?#]/.test(text) ? 'an address that is no URL' : origin
+}
+
 function environmentName(...parts: readonly string[]): string {
   return parts
     .join('_')
