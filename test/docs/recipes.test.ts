@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { importText, TOOLS } from '../../src/cli/import/import.ts'
 import { openDesk } from '../cli/cli.ts'
 import { runHere } from '../cli/here.ts'
 import { renderedMessages } from './rendered.ts'
@@ -37,6 +38,15 @@ test('the list has each recipe', () => {
     .flatMap((text) => [...text.matchAll(/^## /gm)])
   expect(entries).toHaveLength(headings.length)
   expect(entries.length).toBeGreaterThanOrEqual(22)
+})
+
+test.each(TOOLS)('the example of a configuration of %s is one that the tool understands', (tool) => {
+  const page = readFileSync(join(ROOT, `docs/migrate/${tool}.md`), 'utf8')
+  const [, example = ''] = /^```text\n([\s\S]*?)^```$/m.exec(page) ?? []
+  const { lost, heading } = importText(example, 'it.yaml', tool)
+  // Of Events this is the one setting that has no counterpart.
+  expect(lost.filter((it) => !it.startsWith('maxEventAgeSeconds'))).toEqual([])
+  expect(heading.filter((it) => it.includes('not enabled'))).toEqual([])
 })
 
 test.each(recipes.map((it) => [it.place, it] as const))(
