@@ -260,11 +260,14 @@ function constraintsOf(name: string, value: unknown, off: string[]): string | st
   if (!isRead) return undefined
   const [included, excluded] = [textsOf(include), textsOf(exclude).filter((it) => it.trim() !== '')]
   if (included.length === 0) off.push(`${name}: without "include" nothing matched there`)
-  const isAll = included.some((it) => /^\^?\.\*\$?$/.test(it))
+  const isMessage = name === 'message'
+  // With both anchors it matches no line break.
+  const isAll = included.some((it) => /^\^?\.\*\$?$/.test(it) && !(isMessage && it === '^.*$'))
+  const convert = (it: string) => patternsOf(it, isMessage)
   // A missing value is an empty text there, and passes "!" here.
   const isEmptyExcluded = excluded.some((it) => finds(it, ''))
-  const positive = isAll ? (isEmptyExcluded ? ['*'] : []) : included.flatMap(patternsOf)
-  const patterns = [...positive, ...excluded.flatMap(patternsOf).map((it) => `!${it}`)]
+  const positive = isAll ? (isEmptyExcluded ? ['*'] : []) : included.flatMap(convert)
+  const patterns = [...positive, ...excluded.flatMap(convert).map((it) => `!${it}`)]
   return patterns.length <= 1 ? patterns[0] : patterns
 }
 

@@ -34,6 +34,8 @@ const IN_CEL = {
 } as const
 
 const IN_WHEN = /^(namespace|type|reason|message|regarding\.kind|regarding\.(labels|annotations)\..+)$/
+/** Texts of several lines. */
+const LINES = /^(message|regarding\.annotations\..+)$/
 const METADATA = /^regarding\.(labels|annotations)\.(.+)$/
 
 /** Converts clauses about Events to `when` where it has the keys, else to `if`. Of changes of Events only `change` matches. */
@@ -83,7 +85,8 @@ function patternOf({ key, expression, not }: Predicate): string | string[] | und
   }
   // Only a rule that is disabled has it.
   if (!isExpression(expression)) return `${bang}${expression}`
-  const found = key === 'regarding.kind' ? kindPatternsOf(expression) : patternsOf(expression)
+  const found =
+    key === 'regarding.kind' ? kindPatternsOf(expression) : patternsOf(expression, LINES.test(key))
   const patterns = found?.map((it) => `${bang}${it}`)
   return patterns?.length === 1 ? patterns[0] : patterns
 }
@@ -147,12 +150,13 @@ function nested(flat: ReadonlyMap<string, string | string[]>): Record<string, un
 
 /**
  * Converts an expression that matches anywhere in a text: to names for `^web$` and `^(a|b)$`, to a glob for a prefix (`^web-`), else to
- * the expression between slashes.
+ * the expression between slashes. `lines`: the text may have line breaks, which `.` does not match.
  */
-export function patternsOf(expression: string): string[] {
+export function patternsOf(expression: string, lines = false): string[] {
   const [, names] = /^\^(?:\((?:\?:)?([\w|-]+)\)|[\w-]+)\$$/.exec(expression) ?? []
   if (names !== undefined && !names.split('|').includes('')) return names.split('|')
   if (/^\^[\w-]+\$$/.test(expression)) return [expression.slice(1, -1)]
-  const [, prefix] = /^\^([\w-]+)(?:\.\*\$?)?$/.exec(expression) ?? []
-  return [prefix === undefined ? `/${expression.replaceAll(/(?<!\\)\//g, '\\/')}/` : `${prefix}*`]
+  const [, prefix, end] = /^\^([\w-]+)(?:\.\*(\$?))?$/.exec(expression) ?? []
+  const isGlob = prefix !== undefined && !(lines && end === '$')
+  return [!isGlob ? `/${expression.replaceAll(/(?<!\\)\//g, '\\/')}/` : `${prefix}*`]
 }
