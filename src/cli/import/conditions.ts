@@ -118,7 +118,8 @@ export function finds(expression: string, text: string): boolean {
 }
 
 function celOf(it: Predicate | AtLeast): string {
-  if ('count' in it) return it.not ? `event.count < ${it.count}` : `event.count >= ${it.count}`
+  // A new-style Event has no count, which was 0 there; `event.count` is 1 then, or that of its series.
+  if ('count' in it) return `object.?count.orValue(0) ${it.not ? '<' : '>='} ${it.count}`
   const { key, not, expression } = it
   const bang = not ? '!' : ''
   const [, map, name] = METADATA.exec(key) ?? []

@@ -209,7 +209,7 @@ function readMatcher(rule: Raw, looksUp: boolean): Matcher {
     skip(rule[key])
     lost.push(`"${key}" is not a condition that is known here`)
   }
-  return { all: [...texts, ...metadata, ...(count > 1 ? [{ count }] : [])], lost, never }
+  return { all: [...texts, ...metadata, ...(count > 0 ? [{ count }] : [])], lost, never }
 }
 
 /** True when it matches every event. */

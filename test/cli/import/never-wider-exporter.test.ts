@@ -4,7 +4,7 @@ import { createScenario } from '../../../src/cli/dry-run/scenario.ts'
 import { convert } from '../../../src/cli/import/import.ts'
 import { dryRunOf } from './dry-run-of.ts'
 import { happenings } from './happenings.ts'
-import { eventExporter } from './source-models.ts'
+import { eventExporter, type Happening } from './source-models.ts'
 
 const KINDS = [
   ...['pods', 'services', 'deployments.apps', 'jobs.batch', 'certificates.cert-manager.io'],
@@ -12,7 +12,10 @@ const KINDS = [
 ]
 
 /** Returns how many Events the source and the configuration made of it send, and those that only the latter sends. */
-async function compared(route: object): Promise<{ source: number; here: number; more: string[] }> {
+async function compared(
+  route: object,
+  changes: readonly Happening[] = happenings(300, KINDS),
+): Promise<{ source: number; here: number; more: string[] }> {
   const config = { route, receivers: [{ name: 'a', stdout: {} }] }
   const { text, losses, problems } = await convert(
     JSON.stringify(config),
@@ -24,7 +27,7 @@ async function compared(route: object): Promise<{ source: number; here: number; 
   const known = new Set(run.snapshot.needs.metadata.map(({ kind }) => kind))
   let [source, here] = [0, 0]
   const more: string[] = []
-  for (const [i, it] of happenings(300, KINDS).entries()) {
+  for (const [i, it] of changes.entries()) {
     if (it.resource !== 'events') continue
     const scenario = createScenario({ run, cluster: 'test', salt: Buffer.from('salt') })
     const atMs = Date.parse('2026-11-21T09:00:00Z') + i * 1_000
@@ -83,6 +86,31 @@ test('a drop of a kind whose labels are known restricts no other kinds', async (
   const drop = [{ kind: '^Service$', labels: { alerts: 'off' } }]
   const { source, here } = await compared({ drop, match: [{ receiver: 'a' }] })
   expect(here).toBe(source)
+})
+
+/** Events as clients of both APIs write them: the new ones have no count, or that of a series. */
+const AT = '2026-11-21T09:00:00.000000Z'
+const COUNTS: readonly object[] = [
+  { eventTime: AT },
+  { eventTime: AT, series: { count: 7, lastObservedTime: AT } },
+  ...[0, 1, 2, 7].map((count) => ({ count })),
+]
+const counted = happenings(300, KINDS).map((it, i): Happening => {
+  const { count: _, ...object } = it.object
+  return it.about ? { ...it, object: { ...object, ...COUNTS[i % COUNTS.length] } } : it
+})
+
+test.each([-1, 0, 1, 2, 5])('minCount: %i asks for the count that an Event has itself', async (minCount) => {
+  for (const route of [
+    { match: [{ minCount, receiver: 'a' }] },
+    { drop: [{ minCount, reason: 'BackOff' }], match: [{ receiver: 'a' }] },
+    { routes: [{ drop: [{ minCount, reason: 'BackOff' }], match: [{ receiver: 'a' }] }] },
+    { routes: [{ drop: [{ minCount: minCount + 2 }], match: [{ receiver: 'a' }] }] },
+  ]) {
+    const { source, here, more } = await compared(route, counted)
+    expect(here).toBeGreaterThan(0)
+    expect({ here, more }).toEqual({ here: source, more: [] })
+  }
 })
 
 const LONG = Array.from({ length: 60 }, (_, i) => `namespace-of-a-team-${i}`).join('|')

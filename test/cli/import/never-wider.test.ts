@@ -36,7 +36,7 @@ describe('kubernetes-event-exporter', () => {
     [{ labels: { team: 'shop' } }, /labels: { team: \/shop\/ }/],
     [{ annotations: { team: 'shop' } }, /annotations: { team: \/shop\/ }/],
     [{ labels: { team: '' } }, /labels: { team: "\*" }/],
-    [{ minCount: 3 }, /event\.count >= 3/],
+    [{ minCount: 3 }, /object\.\?count\.orValue\(0\) >= 3/],
   ]
 
   test.each(CARRIED)('%j is asked by the rule', async (condition, asked) => {
