@@ -12,7 +12,8 @@ const HEADING = [
   'Executors, actions, aliases and recommendations have no counterpart: kubeherald runs no commands.',
 ]
 
-const PLUGIN = 'botkube/kubernetes'
+/** Its keys may have a version: `botkube/kubernetes@v1.5.0`. */
+const PLUGIN = /^botkube\/kubernetes(@|$)/
 
 /** Converts sources with their bindings to rules; a source has the defaults of its resources. */
 export function importBotkube(raw: Raw): Imported {
@@ -77,19 +78,30 @@ function ruleOf(group: readonly Made[], name: (wanted: string) => string): Entry
 function sourceRules(
   name: string,
   source: Raw,
-  { bound }: Channels,
+  channels: Channels,
   heading: string[],
   lost: string[],
 ): Made[] {
   const { displayName, ...plugins } = source
   if (textOf(displayName) !== '') heading.push(`Source ${name}: ${textOf(displayName)}.`)
-  const plugin = mapOf(source[PLUGIN])
-  const to = bound.get(name) ?? []
-  for (const key of Object.keys(plugins).filter((it) => it !== PLUGIN)) {
+  const keys = Object.keys(plugins)
+  for (const key of keys.filter((it) => !PLUGIN.test(it))) {
     skip(source[key])
     lost.push(`the source "${name}" uses ${key}`)
   }
-  if (!(PLUGIN in source)) return []
+  return keys
+    .filter((it) => PLUGIN.test(it))
+    .flatMap((key) => pluginRules(name, mapOf(source[key]), channels, heading, lost))
+}
+
+function pluginRules(
+  name: string,
+  plugin: Raw,
+  { bound }: Channels,
+  heading: string[],
+  lost: string[],
+): Made[] {
+  const to = bound.get(name) ?? []
   const why = isOn(plugin['enabled']) ? (to.length === 0 ? 'is bound to no channel' : '') : 'is not enabled'
   if (why !== '') {
     heading.push(`The source "${name}" ${why}: left out.`)

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { importText } from '../../../src/cli/import/import.ts'
+import { toYaml } from '../../../src/cli/import/imported.ts'
+
+const PODS = { event: { types: ['delete'] }, resources: [{ type: 'v1/pods' }] }
+
+/** What is made of these plugins of the source `s`, which one channel is bound to. */
+function imported(plugins: object, bindings: object = { sources: ['s'] }): { text: string; config: any } {
+  const raw = {
+    sources: { s: plugins },
+    communications: {
+      g: { socketSlack: { enabled: true, channels: { c: { name: 'ops', bindings } } } },
+    },
+  }
+  const text = toYaml(importText(stringify(raw), 'it.yaml', 'botkube'))
+  return { text, config: parse(text) }
+}
+
+test.each(['botkube/kubernetes', 'botkube/kubernetes@v1.5.0', 'botkube/kubernetes@latest'])(
+  'the plugin %s is the source of Kubernetes',
+  (plugin) => {
+    const { text, config } = imported({ [plugin]: { enabled: true, config: PODS } })
+    expect(config.rules).toMatchObject([{ when: { kind: 'pods', type: 'DELETED' }, to: ['c'] }])
+    expect(text).not.toContain('not carried over')
+  },
+)
+
+test('two versions of the plugin in one source both count', () => {
+  const services = { event: { types: ['create'] }, resources: [{ type: 'v1/services' }] }
+  const { config } = imported({
+    'botkube/kubernetes': { enabled: true, config: PODS },
+    'botkube/kubernetes@v1.5.0': { enabled: true, config: services },
+  })
+  expect(config.watch).toEqual(['pods', 'services'])
+  expect(config.rules).toHaveLength(2)
+})
+
+test.each([
+  'botkube/kubernetes-fork',
+  'botkube/kubernetesx@v1',
+  'mine/botkube/kubernetes',
+  'mine/kubernetes',
+])('the plugin %s is another one: it is named', (plugin) => {
+  const { text, config } = imported({ [plugin]: { enabled: true, config: PODS } })
+  expect(config.rules).toMatchObject([{ drop: true }])
+  expect(text).toContain(`# not carried over: the source "s" uses ${plugin}`)
+})
