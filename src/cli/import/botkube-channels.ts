@@ -32,7 +32,7 @@ export function channelsOf(communications: Raw): Channels {
           skip(channel)
         } else {
           sinks.push(sink)
-          for (const source of textsOf(mapOf(channel['bindings'])['sources']))
+          for (const source of new Set(textsOf(mapOf(channel['bindings'])['sources'])))
             bound.set(source, [...(bound.get(source) ?? []), sink.name])
         }
         return sink

@@ -46,3 +46,8 @@ test.each([
   expect(config.rules).toMatchObject([{ drop: true }])
   expect(text).toContain(`# not carried over: the source "s" uses ${plugin}`)
 })
+
+test('a channel that is bound to a source twice gets its events once', () => {
+  const plugins = { 'botkube/kubernetes': { enabled: true, config: PODS } }
+  expect(imported(plugins, { sources: ['s', 's'] }).config.rules).toMatchObject([{ to: ['c'] }])
+})
