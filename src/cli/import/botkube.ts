@@ -166,8 +166,11 @@ function rulesOf(resource: Raw, source: Raw, name: string, lost: string[]): Omit
   function addChanges(): void {
     const isNode = type === 'v1/nodes' && isFiltered('nodeEventsChecker')
     const part = Object.hasOwn(RECOMMENDED, type) ? RECOMMENDED[type] : undefined
-    const recommends = Object.values(mapOf(mapOf(source['recommendations'])[part ?? ''])).some(isOn)
-    if (recommends && types.includes('create'))
+    // They select among creations only; elsewhere they stay unread, so that they are reported.
+    const recommends =
+      types.includes('create') &&
+      Object.values(mapOf(mapOf(source['recommendations'])[part ?? ''])).some(isOn)
+    if (recommends)
       lost.push(`"create" of ${type} in the source "${name}", as only objects with recommendations were sent`)
     const changes = types.filter((it) => it in CHANGES && !(recommends && it === 'create'))
     // A change has neither a reason nor a message.

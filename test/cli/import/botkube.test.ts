@@ -51,3 +51,19 @@ test('a channel that is bound to a source twice gets its events once', () => {
   const plugins = { 'botkube/kubernetes': { enabled: true, config: PODS } }
   expect(imported(plugins, { sources: ['s', 's'] }).config.rules).toMatchObject([{ to: ['c'] }])
 })
+
+test.each([
+  { types: ['create'] },
+  { types: ['delete'] },
+  { types: ['create', 'delete'] },
+  { types: ['error'] },
+  { types: [] },
+])('recommendations are named as not carried over where the types are $types', ({ types }) => {
+  const config = {
+    ...PODS,
+    event: { types },
+    recommendations: { pod: { noLatestImageTag: true } },
+  }
+  const { text } = imported({ 'botkube/kubernetes': { enabled: true, config } })
+  expect(text).toMatch(/# not carried over: .*recommendations/)
+})
