@@ -68,7 +68,7 @@ type PlatformSink = (settings: Raw, channel: Raw, notes: SinkNotes) => Record<st
 const slack: PlatformSink = (settings, channel, notes) => ({
   type: 'slack',
   token: secretOf(settings['botToken'] ?? settings['token'], 'token', notes),
-  channel: channelOf(channel['name']),
+  channel: channelOf(channel['name'], notes),
 })
 
 /** A bot became an incoming webhook, which has to be made. */

@@ -99,7 +99,7 @@ const RECEIVERS: Readonly<Record<string, SinkMaker>> = {
     }
   },
   slack(options, notes) {
-    const channel = channelOf(options['channel'])
+    const channel = channelOf(options['channel'], notes)
     const liquid = liquidOf(channel)
     if (channel.includes('{{'))
       notes.off.push('the channel is a template: list under allowChannels the channels that it may choose')

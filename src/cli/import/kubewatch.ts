@@ -163,7 +163,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
       return {
         type: 'slack',
         token: secretOf(options['token'], 'token', notes),
-        channel: channelOf(options['channel']),
+        channel: channelOf(options['channel'], notes),
         ...(title !== '' && { messages: { title: `${title.replaceAll('{', '(')}: {{ message.title }}` } }),
       }
     },

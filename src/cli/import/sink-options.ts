@@ -77,10 +77,12 @@ export function basicOf(
     : { basic: { username: user, password: secretOf(password, 'password', notes) } }
 }
 
-/** A channel of Slack, by name or id. */
-export function channelOf(value: unknown): string {
+/** A channel of Slack, by name or id. That of a user disables the sink. */
+export function channelOf(value: unknown, { off }: SinkNotes): string {
   const [text = ''] = textsOf(value)
-  return text === '' || /^([#@$]|[CGD][A-Z0-9]{8,}$)/.test(text) ? text : `#${text}`
+  if (/^[UW][A-Z0-9]{8,}$/.test(text))
+    off.push(`the channel ${text} is a user: use the id of the direct message, such as D0123456789`)
+  return text === '' || /^([#@$]|[CDGUW][A-Z0-9]{8,}$)/.test(text) ? text : `#${text}`
 }
 
 /** Options of TLS; file names become `${file:…}`. Undefined if none is set. */

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { stringify } from 'yaml'
+import { describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { importText } from '../../../src/cli/import/import.ts'
 import { toYaml } from '../../../src/cli/import/imported.ts'
 
@@ -26,4 +26,39 @@ test.each([
     expect(text).not.toMatch(/hunter2/)
     expect(text).toContain(`# not carried over: hosts ${named}`)
   }
+})
+
+const CHANNELS: Readonly<Record<string, (channel: string) => string>> = {
+  'kubernetes-event-exporter': (channel) => exporter({ slack: { token: 'x', channel } }),
+  kubewatch: (channel) => imported({ handler: { slack: { token: 'x', channel } }, resource: { pod: true } }),
+  Botkube: (name) => {
+    const config = { event: { types: ['delete'] }, resources: [{ type: 'v1/pods' }] }
+    const channels = { a: { name, bindings: { sources: ['s'] } } }
+    return imported({
+      sources: { s: { 'botkube/kubernetes': { enabled: true, config } } },
+      communications: { g: { socketSlack: { enabled: true, channels } } },
+    })
+  },
+}
+
+describe.each(Object.entries(CHANNELS))('the channel of %s', (_, textOf) => {
+  const channelIn = (text: string) => (Object.values(parse(text).sinks)[0] as { channel?: string }).channel
+
+  test.each([
+    ['ops', '#ops'],
+    ['#ops', '#ops'],
+    ['u012abcdef', '#u012abcdef'],
+    ['C012ABCDEF', 'C012ABCDEF'],
+    ['G012ABCDEF', 'G012ABCDEF'],
+    ['D012ABCDEF', 'D012ABCDEF'],
+  ])('%s is %s', (channel, here) => {
+    expect(channelIn(textOf(channel))).toBe(here)
+  })
+
+  test.each(['U012ABCDEF', 'W012ABCDEF'])('%s is a user, whom no sink can have: it is disabled', (user) => {
+    const text = textOf(user)
+    expect(parse(text)).toMatchObject({ sinks: { screen: {} }, rules: [{ drop: true }] })
+    expect(text).toContain(`channel: ${user}\n`)
+    expect(text).not.toContain(`#${user}`)
+  })
 })
