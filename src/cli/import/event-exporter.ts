@@ -115,10 +115,9 @@ export function importEventExporter(raw: Raw): Imported {
 function sinksOf(receivers: unknown): Map<string, ImportedSink> {
   const name = namer()
   const sinks = new Map<string, ImportedSink>()
-  for (const receiver of listOf(receivers).map(mapOf)) {
-    const called = textOf(receiver['name'])
-    if (!sinks.has(called)) sinks.set(called, receiverSink(name(called), receiver))
-  }
+  // Of several with one name the last one was used.
+  const last = new Map(listOf(receivers).map((it) => [textOf(mapOf(it)['name']), mapOf(it)]))
+  for (const [called, receiver] of last) sinks.set(called, receiverSink(name(called), receiver))
   return sinks
 }
 

@@ -62,3 +62,13 @@ describe.each(Object.entries(CHANNELS))('the channel of %s', (_, textOf) => {
     expect(text).not.toContain(`#${user}`)
   })
 })
+
+test('of two receivers with one name the last one counts, and the other is named', () => {
+  const webhook = (name: string) => ({ webhook: { endpoint: `https://${name}.example.com/events` } })
+  const text = exporter(webhook('first'), { name: 'b', stdout: {} }, { name: 'a', ...webhook('last') })
+  expect(parse(text)).toMatchObject({
+    sinks: { a: { url: 'https://last.example.com/events' } },
+    rules: [{ to: ['a'] }],
+  })
+  expect(text).toContain('# not carried over: receivers[0].webhook')
+})
