@@ -57,9 +57,7 @@ export function starterFile({ facts, sink, otherSinks, permissionsFile }: Starte
     '      kind: Event',
     '      type: Warning',
     ...(system.length > 0 ? [`      namespace: [${system.map(({ name }) => `"!${name}"`).join(', ')}]`] : []),
-    ...(only === undefined
-      ? ['      # The sets above send these in their own form; probes are left out.', SENT_BY_SETS]
-      : []),
+    ...(only === undefined ? SENT_BY_SETS : []),
     '    throttle: { per: [regarding, reason], every: 1h }',
     '    to: [chat]',
     ...known.flatMap(ruleOf),
@@ -92,8 +90,12 @@ function headingOf(facts: ClusterFacts | undefined, permissionsFile: string | un
   ]
 }
 
-const SENT_BY_SETS =
-  '      reason: ["!BackOff", "!Failed", "!FailedScheduling", "!NodeNotReady", "!Unhealthy"]'
+const SENT_BY_SETS = [
+  '      # The sets above send these in their own form; probes are left out.',
+  '      reason: ["!BackOff", "!FailedScheduling", "!NodeNotReady", "!Unhealthy"]',
+  '    # Failed of pods is left to the sets; controllers use this reason for their own objects, too.',
+  '    if: event.reason != "Failed" || event.regarding.kind != "Pod"',
+]
 
 const SETS = [
   '# Rules that come with kubeherald; each set names what it needs to watch.',
