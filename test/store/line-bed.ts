@@ -16,6 +16,8 @@ export interface LineOptions {
   uid?: string
   /** Of requests to the receiver. */
   answer?: (request: ReceivedRequest) => Answer
+  /** More keys of the rule, as YAML: `throttle: { per: namespace, every: 1h }`. */
+  limit?: string
   /** Where the API server stands at the start. */
   resourceVersion?: string
 }
@@ -42,7 +44,7 @@ watch: [ConfigMap]
 sinks:
   hook: { type: webhook, url: "${hook.url}/hook" }
   chat: { type: webhook, preset: mattermost, url: "${hook.url}/chat" }
-rules: [{ name: all, to: [hook, chat] }]`,
+rules: [{ name: all, to: [hook, chat]${options.limit === undefined ? '' : `, ${options.limit}`} }]`,
     }),
   )
   await waitFor(() => api.current() !== undefined, { what: 'the watch' })

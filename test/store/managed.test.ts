@@ -47,7 +47,11 @@ async function commandsAmong(words: Iterable<RegExpExecArray>): Promise<string[]
 test('what our own code sends is in the list', async () => {
   const others = ['forget.ts', 'handshake.ts', 'locate-master.ts']
   const code = read(new URL('../../src/store/', import.meta.url), (name) => !others.includes(name))
-  const words = [...code.matchAll(/\.([a-z]+?)(?:Buffer)?\(/g), ...code.matchAll(/redis\.call\('([A-Z]+)'/g)]
+  const words = [
+    ...code.matchAll(/\.([a-z]+?)(?:Buffer)?\(/g),
+    ...code.matchAll(/redis\.p?call\('([A-Z]+)'/g),
+    ...code.matchAll(/\.add\(\s*'([A-Z]+)'/g),
+  ]
   const ofOthers = ['debug', 'keys', 'reset']
   const sent = (await commandsAmong(words)).filter((it) => !ofOthers.includes(it))
   const listed = new Set(COMMANDS.map((it) => it.split('|')[0]))
@@ -103,6 +107,21 @@ test('the whole line runs with exactly the permissions of docs/operating.md, whe
   expect(await line.kubeherald.stop()).toBe(0)
   expect(await server.command('ACL', 'LOG')).toEqual([])
   expect(line.kubeherald.log()).not.toContain('NOPERM')
+})
+
+test.each([
+  ['throttle', 'throttle: { per: namespace, every: 1h, burst: 2 }'],
+  ['group', 'group: { by: namespace, wait: 1s, interval: 1s }'],
+])('a rule with %s, whose states processes share, needs no other permissions', async (_name, limit) => {
+  await using server = await withUser()
+  await using line = await startLine({ redis: userYaml(server), cluster: 'prod', limit })
+  const names = ['first', 'second']
+  for (const [i, name] of names.entries()) line.frame('ADDED', name, 11 + i)
+  const bodies = () => line.hook.requests.map(({ body }) => body).join('\n')
+  await waitFor(() => names.every((name) => bodies().includes(name)), {
+    what: () => `both, not ${bodies()}; ${line.kubeherald.log()}`,
+  })
+  expect(await server.command('ACL', 'LOG')).toEqual([])
 })
 
 test('what a killed process was delivering is delivered by the next one, with exactly these permissions', async () => {

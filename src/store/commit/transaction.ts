@@ -56,7 +56,7 @@ const DESCRIBED: Readonly<Record<string, string>> = {
   ZREM: 'a sorted set',
   ZRANGE: 'a sorted set',
   HINCRBY: 'a hash of whole numbers',
-  INCRBY: 'a whole number',
+  INCR: 'a whole number',
 }
 
 /** Lua unpacks a few thousand values at most. */
@@ -68,6 +68,7 @@ const MOST_ARGUMENTS = 2_000
  * change whose delivery is lost. So the script undoes its commands when one fails. It runs them in this order: first those whose
  * inverse is the same command (SET, HINCRBY), which Redis refuses while it is full; then commands without effect, which prove
  * that the user may run the inverse of the others; then the others; and last those without an inverse, which can no longer fail.
+ * INCR is not undone: its counter only shows that something changed, and commits that watch it are evaluated again.
  */
 export class Transaction {
   readonly #expected = new Map<string, string>()
@@ -170,7 +171,7 @@ const FREES = 3
 /** The order of execution; a command without a rank has 1. Journal and history fail nothing. */
 const RANKS: Readonly<Record<string, number>> = {
   HINCRBY: 0,
-  INCRBY: 0,
+  INCR: 0,
   UNLINK: FREES,
   JOURNAL: 4,
   HISTORY: 4,
@@ -278,7 +279,6 @@ for step = 1, tonumber(arg()) do
   if isError(reply) then return failed(place, reply.err) end
   if name == 'XADD' then note('XDEL', key, reply)
   elseif name == 'HINCRBY' then note(name, key, ARGV[at + 1], -ARGV[at + 2])
-  elseif name == 'INCRBY' then note(name, key, -ARGV[at + 1])
   elseif name == 'SET' and keyAt <= expected then
     if before[keyAt] then note('SET', key, before[keyAt]) else note('DEL', key) end
   end

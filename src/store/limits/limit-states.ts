@@ -185,7 +185,7 @@ export function writeStates(
   { shared, own }: LimitWrites,
   nowMs: number,
 ): void {
-  if (shared.size > 0) transaction.add('INCRBY', keys.limitsMoved, 1)
+  if (shared.size > 0) transaction.add('INCR', keys.limitsMoved)
   for (const [key, state] of shared) {
     if (!state) {
       transaction.add('UNLINK', keys.limit(key))
