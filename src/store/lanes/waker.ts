@@ -123,7 +123,10 @@ export function listen(
     skipStalledCheck: true,
     skipLockRenewal: true,
   })
-  worker.on('error', calm(worker, parts))
+  worker.on(
+    'error',
+    calm(worker, parts, () => forgetWakeUps(parts, id)),
+  )
   return {
     async close() {
       await worker.close(true)
@@ -139,28 +142,50 @@ const REFUSED =
 const FETCH = 'wake-ups of lanes'
 /** Who was refused for so long no more, fetches again. */
 const FETCHES_AGAIN_MS = 5_000
+const PAUSE_MS = 500
 
-/** BullMQ repeats a failing fetch immediately: when Redis refuses, that would spin. A pause keeps it calm. */
-function calm(worker: Worker, { onOutOfMemory, troubles, log }: WakerParts): (error: Error) => void {
+/**
+ * BullMQ repeats a failing fetch immediately: when Redis refuses, that would spin. A pause keeps it calm. A wake-up whose end Redis
+ * refused stays active, and its lane could not be woken any more: so `forget` deletes all before the worker goes on.
+ */
+function calm(
+  worker: Worker,
+  { onOutOfMemory, troubles, log }: WakerParts,
+  forget: () => Promise<void>,
+): (error: Error) => void {
   let paused = false
   let well: NodeJS.Timeout | undefined
+
+  function note(error: Error): void {
+    troubles.note(FETCH, describeFault(error))
+    clearTimeout(well)
+    well = setTimeout(() => troubles.over(FETCH), FETCHES_AGAIN_MS).unref()
+  }
+
+  async function goOn(): Promise<void> {
+    try {
+      await forget()
+      paused = false
+      if (!worker.closing) void worker.resume()
+    } catch (error) {
+      if (worker.closing) return
+      note(error as Error)
+      if ((error as Error).message.includes('OOM')) onOutOfMemory()
+      setTimeout(goOn, PAUSE_MS)
+    }
+  }
+
   return (error) => {
     log.debug({ error }, 'the worker could not fetch')
     // Its scripts have the refusal of a command in the middle of their message.
     if (!REFUSED.test(error.message)) return
-    troubles.note(FETCH, describeFault(error))
-    clearTimeout(well)
-    well = setTimeout(() => troubles.over(FETCH), FETCHES_AGAIN_MS).unref()
+    note(error)
     if (paused) return
     if (error.message.includes('OOM')) onOutOfMemory()
     paused = true
-    const goOn = () => {
-      paused = false
-      if (!worker.closing) void worker.resume()
-    }
     worker
       .pause(true)
       .catch(() => {})
-      .finally(() => setTimeout(goOn, 500))
+      .finally(() => setTimeout(goOn, PAUSE_MS))
   }
 }
