@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
-import { keysOf } from '../../src/store/keys.ts'
+import { keysOf, slotOf } from '../../src/store/keys.ts'
 import { createWaker, listen } from '../../src/store/lanes/waker.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { createTroubles, type Troubles } from '../../src/store/redis/redis-fault.ts'
@@ -22,11 +23,15 @@ async function startBed() {
     ...{ redis, keys, log: silentLog, troubles: createTroubles(silentLog) },
     ...{ queueConnection: open(), workerConnection: open(), onOutOfMemory() {} },
   })
-  const waker = createWaker(newParts())
+  const parts = newParts()
+  const waker = createWaker(parts)
   await redis.hset(keys.slots, 'hook/1', 'dead:1', 'hook/2', 'live:1')
   await redis.hset(keys.workers, 'live', '{}')
   return {
     waker,
+    queueConnection: parts.queueConnection,
+    /** Gives the slot of a lane to a worker. */
+    assign: (lane: string, worker: string) => redis.hset(keys.slots, slotOf(lane), `${worker}:1`),
     keysOfWakeUps: async (worker: string) =>
       (await redis.keys('*')).filter((key) => key.includes(`wake-${worker}`)),
     /** Receives the wake-ups of `live`. Returns its troubles with Redis. */
@@ -65,4 +70,18 @@ test('a lane is woken again after Redis refused the end of its wake-up', async (
     return wakeUps > 1
   }
   await waitFor(isWoken, { what: 'another wake-up of the lane' })
+})
+
+test('workers that are gone leave no listeners at the connection', async () => {
+  await using it = await startBed()
+  const listeners = () =>
+    it.queueConnection.eventNames().map((name) => it.queueConnection.listenerCount(name))
+  const before = listeners()
+  const lanes = Array.from({ length: 5 }, (_, i) => `chat/n${i}`)
+  for (const lane of lanes) await it.assign(lane, `gone-${lane}`)
+  it.waker.wake(lanes)
+  await it.waker.close()
+  await waitFor(() => isDeepStrictEqual(listeners(), before), {
+    what: () => `${before} listeners, not ${listeners()}`,
+  })
 })

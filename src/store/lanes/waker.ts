@@ -36,10 +36,17 @@ export function createWaker(parts: WakerParts): Waker {
     const known = queues.get(worker)
     if (known) return known
     const [oldest] = queues.keys()
-    if (queues.size >= QUEUES_KEPT && oldest !== undefined) queues.delete(oldest)
+    if (queues.size >= QUEUES_KEPT && oldest !== undefined) drop(oldest)
     const queue = openQueue(parts, worker)
     queues.set(worker, queue)
     return queue
+  }
+
+  /** A queue that is not closed keeps its listeners at the connection. */
+  function drop(worker: string): void {
+    const queue = queues.get(worker)
+    queues.delete(worker)
+    void queue?.close().catch(() => {})
   }
 
   async function flush(): Promise<void> {
@@ -56,7 +63,7 @@ export function createWaker(parts: WakerParts): Waker {
           )
           // It is dead: its keys may have been freed just before, and nobody frees them again.
           if ((await redis.hexists(keys.workers, worker)) === 1) continue
-          queues.delete(worker)
+          drop(worker)
           await forgetWakeUps(parts, worker)
         }
       } catch (error) {
