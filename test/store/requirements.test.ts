@@ -7,6 +7,7 @@ import { addressOf } from '../../src/store/redis/redis-target.ts'
 import { checkRedis, redisCli } from '../../src/store/redis/requirements.ts'
 import { freePort } from '../servers/ports.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
+import { startSentinels } from '../servers/redis-sentinel.ts'
 
 async function check(server: RedisServer) {
   const redis = openRedis(server.url, 'command', silentLog)
@@ -25,6 +26,15 @@ test('a Redis that evicts is refused, with what to type', async () => {
   const { hostname, port } = new URL(server.url)
   const command = `redis-cli -h ${hostname} -p ${port} CONFIG SET maxmemory-policy noeviction`
   expect(refusals).toMatchObject([expect.stringContaining(command)])
+})
+
+test('the command for a master that Sentinels know has its address', async () => {
+  await using bed = await startSentinels({ args: ['--maxmemory-policy', 'allkeys-lru'] })
+  const redis = await reachRedis({ sentinel: { name: 'main', nodes: bed.addresses } })
+  const { refusals } = await checkRedis({ redis, keys: keysOf('test') })
+  redis.disconnect()
+  const { port } = await bed.master()
+  expect(refusals).toMatchObject([expect.stringContaining(`redis-cli -h 127.0.0.1 -p ${port} CONFIG SET`)])
 })
 
 test('the command for a Redis with TLS and a password names neither user nor password', () => {

@@ -301,6 +301,8 @@ function connectorFor({ follower, tls, once }: ConnectorParts) {
       const { path, family } = this.#options
       if (path) return this.#open(connectTcp({ path }))
       const at = follower ? await this.#findMaster(follower) : this.#fixed()
+      // The options of the connection name its server also behind Sentinels and in a Cluster: `redisCli` reads them.
+      Object.assign(this.#options, at)
       const secure = tls()
       const where = { ...at, ...(family && { family }) }
       const stream = secure ? this.#openTls(secure, where) : connectTcp(where)

@@ -240,11 +240,9 @@ export function evictionOf(info: Info, cli: string): string | undefined {
 }
 
 /** The redis-cli command that reaches the connected server; it asks for a password and never holds it or its user. */
-export function redisCli({ options, stream }: Pick<Redis, 'options' | 'stream'>): string {
-  const { host, port, path, sentinels, username, password, tls } = options
-  // Through Sentinels only the connection knows the master.
-  const found = sentinels ? { host: stream?.remoteAddress, port: stream?.remotePort } : { host, port }
-  const address = path ? ['-s', path] : ['-h', found.host ?? 'HOST', '-p', found.port ?? 'PORT']
+export function redisCli({ options }: Pick<Redis, 'options'>): string {
+  const { host, port, path, username, password, tls } = options
+  const address = path ? ['-s', path] : ['-h', host ?? 'HOST', '-p', port ?? 'PORT']
   const identity = [...(username ? ['--user', 'NAME'] : []), ...(password ? ['--askpass'] : [])]
   return ['redis-cli', ...address, ...(tls ? ['--tls'] : []), ...identity].join(' ')
 }
