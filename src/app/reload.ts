@@ -5,6 +5,7 @@ import { forgetSeries } from '../observe/forget-series.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Metrics, startAtZero } from '../observe/metrics.ts'
 import type { Lanes } from '../store/lanes/lanes.ts'
+import { placeOf } from '../store/redis/redis-target.ts'
 import { mapInSlices } from '../text/yielding.ts'
 import type { WatchManager } from '../watch/reflector/manager.ts'
 import { type ConfigSnapshotParts, type ConfigSnapshots, createConfigSnapshot } from './config-snapshot.ts'
@@ -170,23 +171,13 @@ export function restartKeys(before: Config, after: Config): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
   const under = (config: Config, key: string) =>
     key === 'redis'
-      ? addressed(config.redis)
+      ? placeOf(config.redis)
       : key === 'server'
         ? listening(config.server)
         : (config as unknown as Record<string, unknown>)[key]
   return [...keys]
     .filter((key) => !APPLIED.has(key) && !isDeepStrictEqual(under(before, key), under(after, key)))
     .toSorted()
-}
-
-/** Omits passwords and certificates: new connections use changed ones without a restart. */
-function addressed({ url, sentinel, cluster }: Config['redis']): unknown {
-  const place = url?.startsWith('unix:') ? url : url && new URL(url)
-  return {
-    url: typeof place === 'object' ? [place.protocol, place.host, place.pathname] : place,
-    sentinel: sentinel && [sentinel.name, sentinel.nodes],
-    cluster,
-  }
 }
 
 /** Omits who may use the API: that is asked of the configuration in force. */

@@ -122,6 +122,9 @@ test('new passwords are taken over where they stand, and no other address', () =
   expect(target.url).toBe('redis://kh:new@host:6379')
   renewCredentials(target, { url: 'redis://kh:new@elsewhere:6379' })
   expect(target.url).toBe('redis://kh:new@host:6379')
+  renewCredentials(target, { url: 'redis://kh:newer@host:6379/1' })
+  renewCredentials(target, { url: 'rediss://kh:newer@host:6379' })
+  expect(target.url).toBe('redis://kh:new@host:6379')
   const behind: RedisTarget = { sentinel: { name: 'main', nodes: ['a'], password: 'old' }, password: 'old' }
   renewCredentials(behind, { sentinel: { name: 'main', nodes: ['a'], password: 'new' }, password: 'newer' })
   expect(behind).toMatchObject({ sentinel: { password: 'new' }, password: 'newer' })

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
+import { isDeepStrictEqual } from 'node:util'
 import type { TlsOptions } from '../../sink/index.ts'
 
 /** How a Redis is reached: by its address, through Sentinels, or as the node of a Redis Cluster that has our slot. */
@@ -43,14 +44,23 @@ export function targetOf(settings: RedisSettings, key: string): RedisTarget | un
   return rest.url === undefined && rest.sentinel === undefined ? undefined : rest
 }
 
+/** Returns what must not change while a process runs, for comparison: everything but passwords and certificates. */
+export function placeOf({ url, sentinel, cluster }: RedisSettings): unknown {
+  const parsed = url === undefined || socketPath(url) !== undefined ? url : new URL(url)
+  return {
+    url: typeof parsed === 'object' ? [parsed.protocol, parsed.host, parsed.pathname] : parsed,
+    sentinel: sentinel && [sentinel.name, sentinel.nodes],
+    cluster: cluster?.nodes,
+  }
+}
+
 /**
- * Takes over passwords and certificates that were exchanged: connections use them when they connect again. Those of another address
- * are not for this server: they wait for the restart.
+ * Takes over passwords and certificates that were exchanged: connections use them when they connect again. Those of another address,
+ * database or protocol are not for this server: they wait for the restart.
  */
 export function renewCredentials(target: RedisTarget, fresh: RedisSettings): void {
   const { url, username, password, tls, sentinel } = fresh
-  const next = targetOf(fresh, '')
-  if (next === undefined || addressOf(next) !== addressOf(target)) return
+  if (!isDeepStrictEqual(placeOf(fresh), placeOf(target))) return
   Object.assign(target, { username, password, tls })
   if (url !== undefined) target.url = url
   if (!sentinel || !target.sentinel) return
