@@ -1,6 +1,6 @@
 import type { FieldChange, Resource } from '../model/event.ts'
 import { isMap } from '../text/plain-data.ts'
-import { redactNamed } from '../text/redact.ts'
+import { redactNamed, SECRET_NAME } from '../text/redact.ts'
 
 /** A value from JSON.parse. */
 export type Json = unknown
@@ -10,10 +10,6 @@ const MAX_TEXT = 200
 const CONTEXT = 40
 
 const HIDDEN = '***'
-
-/** Names of secrets: `DB_PASSWORD`, `apiKey`, `auth-token`. */
-const SECRET_NAME =
-  /(pass(word|wd|phrase)?|pwd|secret|token|credentials?|(api|access|private|secret)[-_.]?key|authorization|cookie)$/i
 
 /** `//user:password@` in a URL. */
 const URL_LOGIN = /\/\/[^\s/?#@"'<>:]*:[^\s/?#@"'<>]*@/g

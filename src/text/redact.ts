@@ -1,5 +1,8 @@
-/** Fields that are never shown, at any depth. */
-const SECRET_FIELD = /(authorization|cookie|token|password|passwd|secret|api[-_]?key)$/i
+const HEADER_NAMES = 'authorization|cookie'
+const VALUE_NAMES = 'token|pass(?:word|wd|phrase)|secret|(?:api|access|private|secret)[-_.]?key'
+
+/** Names whose values are secrets: `DB_PASSWORD`, `apiKey`, `auth-token`. */
+export const SECRET_NAME = new RegExp(`(?:${HEADER_NAMES}|${VALUE_NAMES}|pass|pwd|credentials?)$`, 'i')
 
 const REDACTED = '[redacted]'
 const MAX_DEPTH = 5
@@ -19,9 +22,28 @@ export function redactText(text: string): string {
     )
 }
 
-/** `password=…`, `"apiKey": "…"`, `Authorization: Bearer …`: a name as in SECRET_FIELD, and the value after it. */
-const NAMED_SECRET =
-  /((?:authorization|cookie|token|password|passwd|secret|api[-_]?key)\\?["']?[ ]{0,4}[:=][ ]{0,4})(?:(?:bearer|basic) +)?(?:\\?"[^"\n]*"?|'[^'\n]*'?|[^\s,;&"']+)/gi
+/** In a text some names have another meaning, too: `credentials: none found`, `PWD=/app`, `pass: 12`. */
+const TEXT_NAMES = String.raw`${VALUE_NAMES}|credentials?(?=\\{0,8}["']|[ \t]{0,64}=)|pwd(?!=/)|(?<=[-_.])(?:pass|pwd)|pass(?=\\{0,8}["'])`
+/** What is between a name and its value: `=`, `":`, `' =>`, `\\\":`, and `","value":` where the name is a value itself. */
+const BETWEEN = String.raw`\\{0,8}["']?(?:[ \t]{0,64}[,\n]\s{0,64}\\{0,8}["']?value\\{0,8}["']?)?[ \t]{0,64}[:=]{1,2}>?[ \t]{0,64}`
+/*
+ * What repeats in the next three never has to be given back, as nothing behind it must match: so they take linear time. The bound is for
+ * the stack, which each repetition uses.
+ */
+/** A text to the same quote, which has as many backslashes before it in JSON within JSON, or to the end of its line. */
+const QUOTED = String.raw`(?<quote>\\{0,8}["'])(?:[^\\"'\n]+|''|\\+(?!["'\\])|(?!\k<quote>)\\*["']){0,99999}(?:\k<quote>)?`
+/** A list to its end, or that of its line. A bracket in front of an ordinary character does not end it. */
+const LIST = String.raw`\[(?:[^\]\n]+|\](?=[^\s,;:&})\]"'\\])){0,99999}\]?`
+/** The rest of a line, or of the quoted text that it is in; with `name="…"`, as in digests and cookies. */
+const REST = String.raw`(?:[\w-]{1,40}=\\{0,8}"[^"\n]*"(?=[\\"';, \n]|$)|[ ,;]|[^"'\n ,;]+){1,99999}`
+
+/** Values of headers have spaces: a scheme and its credentials, several cookies. */
+const HEADER_SECRET = new RegExp(`((?:${HEADER_NAMES})${BETWEEN})(?:${QUOTED}|${LIST}|${REST})`, 'gi')
+/** `password=…`, `"apiKey": "…"`, `token: Bearer …`, `secret: ["…"]`. */
+const NAMED_SECRET = new RegExp(
+  String.raw`((?:${TEXT_NAMES})${BETWEEN})(?:(?:bearer|basic) +)?(?:${QUOTED}|${LIST}|[^\s,;&"']+)`,
+  'gi',
+)
 /** Bearer tokens and JSON Web Tokens, with or without a name. */
 const BARE_TOKEN = /\bbearer +[\w.~+/=-]{8,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/gi
 /** Whole, without its end, or without its begin: of that at most 256 lines, since each line is tried as the first. */
@@ -30,7 +52,7 @@ const PRIVATE_KEY =
 
 /** Returns a text with other values behind names of secrets: `--db-password=…`, `token: …`. Takes linear time. */
 export function redactNamed(text: string, by: string): string {
-  return text.replace(NAMED_SECRET, `$1${by}`)
+  return text.replace(HEADER_SECRET, `$1${by}`).replace(NAMED_SECRET, `$1${by}`)
 }
 
 /** Redacts what looks like a secret in text of other programs, by names of fields and forms of tokens. Takes linear time. */
@@ -70,7 +92,7 @@ function clean(value: unknown, withStack: boolean, depth: number): unknown {
   if (Array.isArray(value)) return value.map((item) => clean(item, withStack, depth + 1))
   const entries = Object.entries(value).map(([key, field]) => [
     key,
-    SECRET_FIELD.test(key) ? REDACTED : clean(field, withStack, depth + 1),
+    SECRET_NAME.test(key) ? REDACTED : clean(field, withStack, depth + 1),
   ])
   return Object.fromEntries(entries)
 }

@@ -222,6 +222,14 @@ describe('long messages', () => {
     `${'A'.repeat(16)}\n`,
     'token=',
     'bearer ',
+    'token=[',
+    'token:\\\\"',
+    'token="\\',
+    'token","value',
+    'cookie: a',
+    'cookie:a="',
+    'cookie=a="" ',
+    'password                                                         ',
     '-----BEGIN PRIVATE KEY-----',
   ])('of %j repeated are searched for secrets in linear time', async (unit) => {
     const text = unit.repeat(200_000 / unit.length)

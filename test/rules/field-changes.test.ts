@@ -244,12 +244,16 @@ test('passwords in URLs are not told', () => {
 test('values behind names of secrets in arguments and texts are masked, those in messages of a status are not', () => {
   const of = (word: string) => ({
     spec: { args: [`--db-password=${word}`, '--token', word, '--token-ttl', word] },
-    data: { 'app.properties': `user=app\ndb.password=${word}\nsize=${word}` },
+    data: {
+      'app.properties': `user=app\ndb.password=${word}\nsize=${word}`,
+      'app.json': `{"db_pwd":["${word}"],"env":[{"name":"SECRET_KEY","value":"${word}"}],"size":"${word}"}`,
+    },
     status: { message: `cannot read secret: ${word}` },
   })
   expect(fieldChanges(of('one'), of('two'), DEPLOYMENT).map((it) => it.new)).toEqual([
     ['--db-password=***', '--token', '***', '--token-ttl', 'two'],
     'user=app\ndb.password=***\nsize=two',
+    '{"db_pwd":***,"env":[{"name":"SECRET_KEY","value":***}],"size":"two"}',
     'cannot read secret: two',
   ])
 })

@@ -67,9 +67,69 @@ test.each([
   '-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----',
   'hunter2hunter2\n-----END PRIVATE KEY-----',
   "secret='hunter2",
+  '{"password": ["hunter2", "hunter2]hunter2"]}',
+  '{"X-Api-Key":["hunter2"],"Authorization":["Basic hunter2"]}',
+  'map[Authorization:[Basic hunter2] Cookie:[a=b; c=hunter2]]',
+  'Authorization: token hunter2',
+  'Authorization: Digest username="hunter2", response="hunter2"',
+  'authorization: AWS4-HMAC-SHA256 Credential=hunter2/x, SignedHeaders=host, Signature=hunter2',
+  'Cookie: theme=a; sid=hunter2; b="hunter2"; c=hunter2',
+  '{\\"headers\\":\\"Cookie: a=b; c=hunter2\\"}',
+  '{"headers":"Cookie: a=\\"b\\"; c=hunter2"}',
+  'password:\t\t\thunter2',
+  `token${' '.repeat(20)}=${' '.repeat(20)}hunter2`,
+  'password := "hunter2"',
+  'AWS_SECRET_ACCESS_KEY=hunter2',
+  'SECRET_KEY: hunter2',
+  '"private_key": "hunter2"',
+  'db_pwd=hunter2',
+  'Server=db;Uid=sa;Pwd=hunter2;',
+  'DB_PASS=hunter2',
+  'passphrase=hunter2',
+  'credentials=hunter2',
+  '{"name":"DB_PASSWORD","value":"hunter2"}',
+  '{"name": "DB_PASSWORD",\n "value": "hunter2"}',
+  '- name: DB_PASSWORD\n  value: hunter2',
+  '"password" => "hunter2"',
+  '{\\\\\\"token\\\\\\":\\\\\\"hunter2\\\\\\"}',
+  '{"password":"a\\"hunter2"}',
+  '{\\"password\\":\\"a\\\\\\"hunter2\\"}',
+  "password: 'it''s hunter2'",
+  `password="it's hunter2"`,
+  'password=[redacted]hunter2',
 ])('a secret is masked: %s', (text) => {
   expect(clean(`before\n${text}\nafter`)).not.toContain('hunter2')
   expect(clean(`before\n${text}\nafter`)).toMatch(/^before\n/)
+})
+
+test.each([
+  ['{"password":["hunter2"],"user":"me"}', '{"password":[redacted],"user":"me"}'],
+  ['map[Authorization:[Basic x] Accept:[*/*]]', 'map[Authorization:[redacted] Accept:[*/*]]'],
+  [`curl -H 'Authorization: token x' --fail`, `curl -H 'Authorization: [redacted]' --fail`],
+  ['{"headers":"Authorization: Basic YWI=","size":5}', '{"headers":"Authorization: [redacted]","size":5}'],
+  ['{\\"token\\":\\"x\\",\\"size\\":5}', '{\\"token\\":[redacted],\\"size\\":5}'],
+  [
+    '{"name":"TOKEN","value":"x"},{"name":"size","value":"5"}',
+    '{"name":"TOKEN","value":[redacted]},{"name":"size","value":"5"}',
+  ],
+  ['password=x user=me', 'password=[redacted] user=me'],
+])('what is around a secret stays: %s', (text, expected) => {
+  expect(clean(text)).toBe(expected)
+  expect(clean(expected)).toBe(expected)
+})
+
+test.each([
+  'token_count: 5',
+  'max_tokens=100',
+  'key: value',
+  'PWD=/usr/src/app',
+  'pass: 12, fail: 3',
+  'no credentials: none of the providers has some',
+  'the token was read',
+  '{"name":"size","value":"5"}',
+  '--authorization-mode=RBAC',
+])('an ordinary text stays: %s', (text) => {
+  expect(clean(text)).toBe(text)
 })
 
 test('megabytes of text that is nearly a secret take no time', () => {
@@ -82,6 +142,14 @@ test('megabytes of text that is nearly a secret take no time', () => {
     'eyJ',
     'AAAA\n',
     '"token":"',
+    'token=[',
+    'cookie: ',
+    'cookie:a="',
+    'token:\\\\\\"',
+    "token:'\\",
+    'token","value',
+    'token                              ',
+    'pass',
   ])
     clean(part.repeat(30_000), { lines: 200 })
   expect(performance.now() - startedMs).toBeLessThan(5_000)
