@@ -33,6 +33,11 @@ export function quietMs(last: string | null): number {
   return Math.min(OVER_MS * 2 ** (failures - 1), ONCE_MS)
 }
 
+/** Returns whether the last heartbeat, whose mark is its time in milliseconds, is as old as the interval. */
+export function isHeartbeatDue(last: string | null, everyMs: number, nowMs: number): boolean {
+  return last === null || nowMs - Number(last) >= everyMs
+}
+
 function parse(mark: string | null): LastReport | undefined {
   if (mark === null) return undefined
   const [, what, failures] = /^(fails|over):(\d+)$/.exec(mark) ?? []

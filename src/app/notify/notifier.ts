@@ -23,7 +23,7 @@ import {
   type OwnReport,
   type OwnState,
 } from './causes.ts'
-import { markOfFailure, markOfRecovery, ONCE_MS, quietMs } from './last-report.ts'
+import { isHeartbeatDue, markOfFailure, markOfRecovery, ONCE_MS, quietMs } from './last-report.ts'
 import { readDeadLetters } from './new-dead-letters.ts'
 import { ownDelivery } from './own-event.ts'
 import { parseName, progressOf, recoveryOf } from './recoveries.ts'
@@ -180,9 +180,14 @@ async function sendHeartbeat(
   // While the sink fails, heartbeats would pile up. Events that pass in front of it are no reason to leave it out.
   const lane = keys.lane(laneOf(deliveryOf(parts, beat, to)))
   if ((await oldestMs(redis, lane)) <= clock.now() - everyMs) return
-  const name = nameOf(beat)
+  // Each sink has a mark of its own: processes with different configurations do not replace each other's.
+  const key = keys.reported(nameOf({ on: beat.on, subject: to }))
+  // Older versions have one mark for all sinks.
+  const [last = null, former = null] = await redis.mget(key, keys.reported(nameOf(beat)))
+  const nowMs = clock.now()
+  if (!isHeartbeatDue(last ?? former, everyMs, nowMs)) return
   const addMark = (transaction: Transaction) =>
-    transaction.expect(keys.reported(name), null).add('SET', keys.reported(name), clock.now(), 'PX', everyMs)
+    transaction.expect(key, last).add('SET', key, nowMs, 'PX', everyMs)
   await enqueue(parts, beat, to, addMark, signal)
 }
 

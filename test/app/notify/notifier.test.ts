@@ -18,14 +18,20 @@ async function startNotifyBed(settings: object) {
   const stack = new AsyncDisposableStack()
   const it = stack.use(await startStoreBed())
   const clock = { ms: 1_800_000_000_000, now: () => clock.ms }
-  const state: { sinks: SinkStatus[]; watches: WatchStatus[]; names: string[]; rejected?: string } = {
+  const state: {
+    sinks: SinkStatus[]
+    watches: WatchStatus[]
+    names: string[]
+    notify: Notify
+    rejected?: string
+  } = {
+    notify: Notify.parse({ to: 'ops', ...settings }),
     sinks: [sink('hook'), sink('ops')],
     watches: [],
     names: ['hook', 'ops', 'deadman'],
   }
   const enqueued: Enqueued[] = []
   let looked = 0
-  const notify = Notify.parse({ to: 'ops', ...settings })
   for (const instance of ['one', 'two']) {
     const notifier = startNotifier({
       ...{
@@ -34,7 +40,7 @@ async function startNotifyBed(settings: object) {
         keys: it.keys,
       },
       ...{ log: silentLog, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
-      settings: () => notify,
+      settings: () => state.notify,
       sinkNames: () => state.names,
       watches: () => state.watches,
       sinks: () => {
@@ -242,7 +248,39 @@ test('a heartbeat has a sink of its own, and waits only for that one', async () 
   await waitFor(async () => (await it.reasons(DEADMAN_LANE)).length > 0, { what: 'the heartbeat' })
   expect(await it.reasons()).toEqual(['ConfigRejected'])
   expect(await it.reasons(DEADMAN_LANE)).toEqual(['Running'])
-  expect(await it.reader.pttl(it.keys.reported('heartbeat'))).toBeLessThanOrEqual(60_000)
+  const leftMs = await it.reader.pttl(it.keys.reported('heartbeat/deadman'))
+  expect(leftMs).toBeGreaterThan(0)
+  expect(leftMs).toBeLessThanOrEqual(60_000)
+})
+
+test('another interval or another sink of the heartbeat holds from the moment of the change', async () => {
+  await using it = await startNotifyBed({ on: ['ledger'], heartbeat: '1h' })
+  it.clock.ms = Date.now()
+  it.state.watches = [WATCH]
+  await waitFor(async () => (await it.reasons()).length > 0, { what: 'the first heartbeat' })
+  const beatsOfDeadman = (count: number) =>
+    waitFor(async () => (await it.reasons(DEADMAN_LANE)).length === count, { what: `${count} heartbeats` })
+  it.state.notify = Notify.parse({ to: 'ops', on: ['ledger'], heartbeat: { every: '2h', to: 'deadman' } })
+  await beatsOfDeadman(1)
+  await it.looks(6)
+  await it.reader.del(it.keys.lane(DEADMAN_LANE))
+  it.state.notify = Notify.parse({ to: 'ops', on: ['ledger'], heartbeat: { every: '1m', to: 'deadman' } })
+  await it.looks(6)
+  expect(await it.reasons(DEADMAN_LANE)).toEqual([])
+  it.clock.ms += 61_000
+  await beatsOfDeadman(1)
+  expect(await it.reasons()).toEqual(['Running'])
+})
+
+test('a heartbeat waits for the mark of an older version, which names no sink', async () => {
+  await using it = await startNotifyBed({ on: ['ledger'], heartbeat: '1m' })
+  it.clock.ms = Date.now()
+  await it.reader.set(it.keys.reported('heartbeat'), it.clock.ms, 'PX', 3_600_000)
+  it.state.watches = [WATCH]
+  await it.looks(6)
+  expect(await it.reasons()).toEqual([])
+  it.clock.ms += 61_000
+  await waitFor(async () => (await it.reasons()).length === 1, { what: 'the heartbeat' })
 })
 
 test('heartbeats do not pile up while one waits, and pass with the events of a busy lane', async () => {
