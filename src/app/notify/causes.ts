@@ -51,7 +51,7 @@ const LASTS_MS: Readonly<Record<OwnFailure, number>> = {
 export function causesOf(state: OwnState, to: string): Cause[] {
   const { watches, sinks, config, newDeadLetters, isLedgerBalanced } = state
   return [
-    ...watchCauses(watches.filter(fails)),
+    ...watches.filter(fails).map(watchCause),
     ...sinks.filter(({ sink, healthy }) => !healthy && sink !== to).map(sinkCause),
     ...[...newDeadLetters].filter(([sink]) => sink !== to).map(deadLetterCause),
     ...(config.rejected ? [configCause(config.rejected)] : []),
@@ -63,17 +63,6 @@ export function causesOf(state: OwnState, to: string): Cause[] {
 export function fails(watch: WatchStatus): boolean {
   const { behind } = watch
   return isFailing(watch) || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
-}
-
-/** More failing watches than this are one report: they probably have one cause, such as an API server that is down. */
-const MOST_WATCHES = 3
-
-function watchCauses(failing: readonly WatchStatus[]): Cause[] {
-  const [first] = failing
-  if (!first || failing.length <= MOST_WATCHES) return failing.map(watchCause)
-  const titles = failing.slice(0, 10).map(({ title }) => title)
-  const message = `${failing.length} watches fail, and their changes do not arrive (${titles.join(', ')}${failing.length > titles.length ? ', …' : ''}): ${first.lastError ?? 'they are behind'}`
-  return [{ on: 'watch-failing', subject: '', reason: 'WatchesFailing', message }]
 }
 
 function watchCause({ title, lastError, behind }: WatchStatus): Cause {
@@ -138,6 +127,32 @@ export class LastingCauses {
       return nowMs - sinceMs >= LASTS_MS[cause.on] ? [{ ...cause, sinceMs }] : []
     })
   }
+}
+
+/** More failing watches than this are one report: they probably have one cause, such as an API server that is down. */
+const MOST_WATCHES = 3
+
+/**
+ * Returns the failures that have lasted, with one for all watches where many fail at the moment, or the report that many fail is open: some
+ * recover before others. A watch whose own report is open stays on its own.
+ */
+export function joinWatches(
+  lasting: readonly LastingCause<Cause>[],
+  causes: readonly Cause[],
+  isOpen: (name: string) => boolean,
+): LastingCause<Cause>[] {
+  const isJoined = (it: Cause) => it.on === 'watch-failing' && !isOpen(nameOf(it))
+  const failing = causes.filter(isJoined)
+  const joined = lasting.filter(isJoined)
+  const [first] = joined
+  if (!first || (failing.length <= MOST_WATCHES && !isOpen(first.on))) return [...lasting]
+  const titles = failing.slice(0, 10).map(({ subject }) => subject)
+  const more = failing.length > titles.length ? ', …' : ''
+  const count = failing.length === 1 ? '1 watch fails' : `${failing.length} watches fail`
+  const message = `${count} (${titles.join(', ')}${more}). ${first.message}`
+  const sinceMs = Math.min(...joined.map((it) => it.sinceMs))
+  const together = { on: first.on, subject: '', reason: 'WatchesFailing', message, sinceMs }
+  return [...lasting.filter((it) => !isJoined(it)), together]
 }
 
 /** Returns the name of a cause, equal in all processes: `sink-failing/oncall`. */

@@ -17,6 +17,7 @@ import {
   type CauseName,
   causesOf,
   heartbeatOf,
+  joinWatches,
   type LastingCause,
   LastingCauses,
   nameOf,
@@ -108,8 +109,10 @@ async function look(
   const nowMs = parts.clock.now()
   const open = await readOpenReports(parts, settings, state)
   const causes = causesOf(state, to).filter((cause) => on.some((it) => it === cause.on))
-  for (const cause of lasting.of(causes, nowMs)) {
-    const former = open.find((it) => nameOf(it) === nameOf(cause))
+  const reportOf = (name: string) => open.find((it) => nameOf(it) === name)
+  const isOpen = (name: string) => reportOf(name) !== undefined
+  for (const cause of joinWatches(lasting.of(causes, nowMs), causes, isOpen)) {
+    const former = reportOf(nameOf(cause))
     await reportFailure(parts, cause, { to, former, dead: dead?.totals.get(cause.subject) ?? 0 }, signal)
   }
   const recovered = open.filter((it) => progressOf(it, state) === 'over')

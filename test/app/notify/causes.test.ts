@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import {
   causesOf,
   heartbeatOf,
+  joinWatches,
   LastingCauses,
   nameOf,
   type OwnState,
@@ -24,7 +25,12 @@ const WELL: OwnState = {
   newDeadLetters: new Map(),
   isLedgerBalanced: true,
 }
-const names = (state: Partial<OwnState>) => causesOf({ ...WELL, ...state }, 'ops').map(nameOf)
+/** The names of what is reported of causes that have lasted, while the reports of these names are open. */
+const names = (state: Partial<OwnState>, open: readonly string[] = []) => {
+  const causes = causesOf({ ...WELL, ...state }, 'ops')
+  const lasting = causes.map((it) => ({ ...it, sinceMs: 0 }))
+  return joinWatches(lasting, causes, (name) => open.includes(name)).map(nameOf)
+}
 
 test.each<[string, Partial<OwnState>, string[]]>([
   ['nothing is reported while all is well', {}, []],
@@ -86,6 +92,47 @@ test('a failure is reported when it has lasted for a minute, and from the beginn
   expect(at(70, [])).toEqual([])
   expect(at(71)).toEqual([])
   expect(at(131)).toEqual(['sink-failing/a'])
+})
+
+test('watches that fail without a break are reported, however the number of failing ones changes', () => {
+  const lasting = new LastingCauses()
+  const failing = (titles: readonly string[]) =>
+    causesOf({ ...WELL, watches: titles.map((title) => ({ ...WATCH, title, phase: 'failing' })) }, 'ops')
+  const reported: string[] = []
+  for (let seconds = 0; seconds <= 60; seconds += 10) {
+    const causes = failing(seconds % 80 < 40 ? ['a', 'b', 'c', 'd'] : ['a', 'b', 'c'])
+    reported.push(...joinWatches(lasting.of(causes, seconds * 1_000), causes, () => false).map(nameOf))
+  }
+  expect(reported).toEqual(['watch-failing/a', 'watch-failing/b', 'watch-failing/c'])
+})
+
+test('many failing watches are one report as soon as one of them has lasted, with when it began', () => {
+  const causes = causesOf(
+    { ...WELL, watches: ['a', 'b', 'c', 'd'].map((title) => ({ ...WATCH, title, phase: 'failing' })) },
+    'ops',
+  )
+  const lasting = causes.slice(0, 2).map((it, i) => ({ ...it, sinceMs: 1_000 - i }))
+  const reports = joinWatches(lasting, causes, () => false)
+  expect(reports).toMatchObject([{ on: 'watch-failing', subject: '', sinceMs: 999 }])
+  expect(reports[0]?.message).toContain('a, b, c, d')
+  expect(joinWatches([], causes, () => false)).toEqual([])
+})
+
+test('while the report that many watches fail is open, those that still fail have none of their own', () => {
+  const watches = ['a', 'b'].map((title): WatchStatus => ({ ...WATCH, title, phase: 'failing' }))
+  expect(names({ watches }, ['watch-failing'])).toEqual(['watch-failing'])
+  expect(names({ watches }, ['watch-failing', 'watch-failing/a'])).toEqual([
+    'watch-failing/a',
+    'watch-failing',
+  ])
+})
+
+test('a watch whose own report is open is not joined with others', () => {
+  const watches = ['a', 'b', 'c', 'd'].map((title): WatchStatus => ({ ...WATCH, title, phase: 'failing' }))
+  const single = ['a', 'b', 'c', 'd'].map((it) => `watch-failing/${it}`)
+  expect(names({ watches }, single.slice(0, 1))).toEqual(single)
+  const more = ['e', 'f', 'g'].map((title): WatchStatus => ({ ...WATCH, title, phase: 'failing' }))
+  expect(names({ watches: [...watches, ...more] }, single.slice(0, 1))).toEqual([single[0], 'watch-failing'])
 })
 
 test('dead letters and a rejected configuration have happened: they are reported immediately', () => {
