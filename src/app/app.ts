@@ -251,6 +251,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     settings: () => snapshots.current.config.notify,
     sinkNames: () => snapshots.current.config.sinks.map(({ name }) => name),
     watches: () => watches?.statuses() ?? [],
+    metadata: () => enrichment?.statuses() ?? [],
     sinks: () => reporting.vitals().sinks,
     config: reloads.status,
     laneOf: (delivery) => snapshots.current.laneOf(delivery),

@@ -40,6 +40,13 @@ export function isFailing(watch: { phase: WatchStatus['phase']; lastError?: stri
   return phase === 'failing' || (phase === 'resolving' && lastError !== undefined)
 }
 
+const METADATA = 'metadata of '
+
+/** Returns the title of a watch of metadata, also before its kind is resolved, when its status has that of the kind. */
+export function metadataTitle({ title }: Pick<WatchStatus, 'title'>): string {
+  return title.startsWith(METADATA) ? title : `${METADATA}${title}`
+}
+
 /**
  * Returns whether it is not known which sources an entry has: its kind is not resolved, whether it is split into shards is not known, or it
  * contradicts another one. State that nobody seems to want may be of these.

@@ -32,6 +32,7 @@ async function ownReports(configuration: DryConfiguration): Promise<string[]> {
   const sink = sinks.find(({ name }) => name !== notify.to)?.name ?? ''
   const state = {
     watches: [WATCH],
+    metadata: [],
     sinks: [
       { sink, healthy: false, quarantined: 0, failingTargets: 0, lastError: 'the receiver answered 503' },
     ],

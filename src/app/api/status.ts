@@ -1,4 +1,10 @@
-import { describeRestart, isFailing, TOO_FAR_BEHIND_MS } from '../../model/status.ts'
+import {
+  describeRestart,
+  isFailing,
+  metadataTitle,
+  TOO_FAR_BEHIND_MS,
+  type WatchStatus,
+} from '../../model/status.ts'
 import { titleIn } from '../../store/commit/stored-json.ts'
 import type { StatusReport, WatchCounts } from '../../store/ledger.ts'
 import { sinkView, watchViews } from '../../store/status-views.ts'
@@ -154,6 +160,8 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
       if (isFailing(it)) return [`watch ${it.title} fails${why}`]
       return isBehind(it) ? [`watch ${it.title} is behind for ${lasting(it.behindMs ?? 0)}${why}`] : []
     }),
+    // Each process has its own watches of metadata.
+    ...new Set(instances.flatMap(({ metadata = [] }) => metadata.flatMap(metadataTrouble))),
     ...sinks.flatMap(({ name, health, lastError, oldestMs, pending, quarantined, failingTargets }) => {
       const why = lastError === undefined ? '' : `: ${lastError}`
       const since = oldestMs === undefined ? '' : `, the oldest for ${lasting(report.atMs - oldestMs)}`
@@ -166,4 +174,13 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
     }),
     ...sinks.flatMap(({ name, warnings = [] }) => warnings.map((it) => `sink ${name}: ${it}`)),
   ]
+}
+
+function metadataTrouble(watch: WatchStatus): string[] {
+  const { lastError, behind } = watch
+  const why = lastError === undefined ? '' : `: ${friendlyError(lastError)}`
+  if (isFailing(watch))
+    return [`${metadataTitle(watch)} cannot be read, and rules that ask for it do not match${why}`]
+  if (behind === undefined || behind.ms <= TOO_FAR_BEHIND_MS) return []
+  return [`${metadataTitle(watch)} is behind, and rules that ask for it match by what was known before${why}`]
 }

@@ -2,6 +2,7 @@ import type { OwnFailure } from '../../config/schema/notify.ts'
 import {
   type ConfigStatus,
   isFailing,
+  metadataTitle,
   type SinkStatus,
   TOO_FAR_BEHIND_MS,
   type WatchStatus,
@@ -10,6 +11,8 @@ import {
 /** What this process knows of itself and of the queue. */
 export interface OwnState {
   watches: readonly WatchStatus[]
+  /** Watches of related metadata, if rules need any. */
+  metadata: readonly WatchStatus[]
   sinks: readonly SinkStatus[]
   config: ConfigStatus
   /** Sink → dead letters since they were last reported; only sinks with some. */
@@ -49,14 +52,22 @@ const LASTS_MS: Readonly<Record<OwnFailure, number>> = {
 
 /** Returns the failures that this state shows, except those of the sink that they are reported to. */
 export function causesOf(state: OwnState, to: string): Cause[] {
-  const { watches, sinks, config, newDeadLetters, isLedgerBalanced } = state
+  const { watches, metadata, sinks, config, newDeadLetters, isLedgerBalanced } = state
   return [
-    ...watches.filter(fails).map(watchCause),
+    ...watches.filter(fails).map((it) => watchCause(it, 'its changes do not arrive')),
+    ...withTitles(metadata)
+      .filter(fails)
+      .map((it) => watchCause(it, 'rules that ask for it do not match, or by what was known before')),
     ...sinks.filter(({ sink, healthy }) => !healthy && sink !== to).map(sinkCause),
     ...[...newDeadLetters].filter(([sink]) => sink !== to).map(deadLetterCause),
     ...(config.rejected ? [configCause(config.rejected)] : []),
     ...(isLedgerBalanced ? [] : [LEDGER]),
   ]
+}
+
+/** Returns watches of metadata with titles that no other watch has. */
+export function withTitles(metadata: readonly WatchStatus[]): WatchStatus[] {
+  return metadata.map((it) => ({ ...it, title: metadataTitle(it) }))
 }
 
 /** Returns whether a watch fails, or is too far behind. */
@@ -65,9 +76,9 @@ export function fails(watch: WatchStatus): boolean {
   return isFailing(watch) || (behind !== undefined && behind.ms > TOO_FAR_BEHIND_MS)
 }
 
-function watchCause({ title, lastError, behind }: WatchStatus): Cause {
+function watchCause({ title, lastError, behind }: WatchStatus, consequence: string): Cause {
   const why = lastError ?? (behind ? `it is behind, and waits for ${behind.waitsFor}` : 'no reason is known')
-  const message = `The watch of ${title} fails, and its changes do not arrive: ${why}`
+  const message = `The watch of ${title} fails, and ${consequence}: ${why}`
   return { on: 'watch-failing', subject: title, reason: 'WatchFailing', message }
 }
 

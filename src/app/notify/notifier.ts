@@ -44,6 +44,7 @@ interface NotifierParts {
   settings(): Notify | undefined
   sinkNames(): readonly string[]
   watches(): readonly WatchStatus[]
+  metadata(): readonly WatchStatus[]
   sinks(): readonly SinkStatus[]
   config(): ConfigStatus
   laneOf(delivery: Delivery): string
@@ -101,6 +102,7 @@ async function look(
   const dead = await deadLettersOf(parts, settings)
   const state = {
     watches: parts.watches(),
+    metadata: parts.metadata(),
     sinks: parts.sinks(),
     config: parts.config(),
     newDeadLetters: dead?.unreported ?? new Map(),

@@ -1,6 +1,6 @@
 import { OWN_FAILURES } from '../../config/schema/notify.ts'
 import { durationOf } from '../../sink/template/formats.ts'
-import { type CauseName, fails, type OwnReport, type OwnState } from './causes.ts'
+import { type CauseName, fails, type OwnReport, type OwnState, withTitles } from './causes.ts'
 
 /** Returns the failure that `nameOf` gave this name; undefined where no version of ours did. */
 export function parseName(name: string): CauseName | undefined {
@@ -15,10 +15,11 @@ export function parseName(name: string): CauseName | undefined {
  * happened, and are never over.
  */
 export function progressOf({ on, subject }: CauseName, state: OwnState): 'lasts' | 'over' | undefined {
-  const { watches, sinks, config, isLedgerBalanced } = state
+  const { sinks, config, isLedgerBalanced } = state
   const lasts = (it: boolean) => (it ? 'lasts' : 'over')
   switch (on) {
     case 'watch-failing': {
+      const watches = [...state.watches, ...withTitles(state.metadata)]
       const some = watches.filter(({ title }) => subject === '' || title === subject)
       if (some.some(fails)) return 'lasts'
       if (some.length === 0) return isResolved(watches) ? 'over' : undefined

@@ -5,13 +5,13 @@ import type { StatusReport } from '../../../src/store/ledger.ts'
 import { WATCH } from '../watch-status.ts'
 
 /** The overview of one process with such a watch. */
-function overviewWith(watch: Partial<WatchStatus>) {
+function overviewWith(watch: Partial<WatchStatus>, metadata: readonly WatchStatus[] = []) {
   const report = {
     ...{ atMs: 1_000, deadLetters: 0, ledger: { watches: {}, sinks: {}, balanced: true } },
     instances: [
       {
         ...{ id: 'one', host: 'host', pid: 1, role: 'all', version: '1', startedMs: 0, atMs: 1_000 },
-        ...{ watches: [{ ...WATCH, ...watch }], sinks: [] },
+        ...{ watches: [{ ...WATCH, ...watch }], sinks: [], metadata },
       },
     ],
   } as unknown as StatusReport
@@ -34,4 +34,18 @@ test.each<[string, Partial<WatchStatus>, number]>([
   const { troubles, watches } = overviewWith(watch)
   expect(watches).toMatchObject({ total: 1, failing })
   expect(troubles.filter((it) => it.startsWith('watch pods'))).toHaveLength(failing)
+})
+
+test.each<[string, Partial<WatchStatus>]>([
+  ['cannot be read', { phase: 'failing', lastError: '403 Forbidden' }],
+  ['has not been read for long', { behind: { ms: 200_000, waitsFor: 'api-server' } }],
+])('the overview names metadata that %s, once for all processes', (_what, status) => {
+  const namespaces: WatchStatus = { ...WATCH, title: 'metadata of namespaces' }
+  expect(overviewWith({}, [namespaces]).troubles).toEqual(overviewWith({}).troubles)
+  const { troubles, watches } = overviewWith({}, [
+    { ...namespaces, ...status },
+    { ...namespaces, ...status },
+  ])
+  expect(troubles.filter((it) => it.startsWith('metadata of namespaces'))).toHaveLength(1)
+  expect(watches).toMatchObject({ total: 1, failing: 0 })
 })

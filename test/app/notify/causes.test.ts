@@ -20,6 +20,7 @@ const sink = (name: string, more: Partial<SinkStatus> = {}): SinkStatus => ({
 })
 const WELL: OwnState = {
   watches: [WATCH],
+  metadata: [],
   sinks: [sink('a'), sink('ops')],
   config: { appliedMs: 0 },
   newDeadLetters: new Map(),
@@ -32,7 +33,7 @@ const names = (state: Partial<OwnState>, open: readonly string[] = []) => {
   return joinWatches(lasting, causes, (name) => open.includes(name)).map(nameOf)
 }
 
-test.each<[string, Partial<OwnState>, string[]]>([
+test.each<[string, Partial<OwnState>, readonly string[]]>([
   ['nothing is reported while all is well', {}, []],
   [
     'a watch fails',
@@ -62,6 +63,32 @@ test.each<[string, Partial<OwnState>, string[]]>([
   [
     'a watch that is a moment behind is well',
     { watches: [{ ...WATCH, behind: { ms: 5_000, waitsFor: 'redis' } }] },
+    [],
+  ],
+  [
+    'metadata that rules use cannot be read',
+    { metadata: [{ ...WATCH, phase: 'failing', title: 'metadata of namespaces', lastError: '403' }] },
+    ['watch-failing/metadata of namespaces'],
+  ],
+  [
+    'metadata is distinct from a watch of the same kind while neither is resolved',
+    ...(() => {
+      const pods: WatchStatus = {
+        ...WATCH,
+        title: 'Pod',
+        phase: 'resolving',
+        ready: false,
+        lastError: 'ECONNREFUSED',
+      }
+      return [
+        { watches: [pods], metadata: [pods] },
+        ['watch-failing/Pod', 'watch-failing/metadata of Pod'],
+      ] as const
+    })(),
+  ],
+  [
+    'metadata that is a moment behind is well',
+    { metadata: [{ ...WATCH, behind: { ms: 5_000, waitsFor: 'api-server' } }] },
     [],
   ],
   ['a watch of another process is well here', { watches: [{ ...WATCH, phase: 'standby' }] }, []],

@@ -43,6 +43,7 @@ async function startNotifyBed(settings: object) {
       settings: () => state.notify,
       sinkNames: () => state.names,
       watches: () => state.watches,
+      metadata: () => [],
       sinks: () => {
         looked++
         return state.sinks

@@ -17,6 +17,7 @@ const hook = {
 }
 const STATE = {
   watches: [],
+  metadata: [],
   sinks: [hook],
   config: { appliedMs: 0 },
   newDeadLetters: new Map(),

@@ -10,6 +10,7 @@ const STANDBY: WatchStatus = { ...PODS, phase: 'standby' }
 const hook = (healthy: boolean) => ({ sink: 'hook', healthy, quarantined: 0, failingTargets: 0 })
 const WELL: OwnState = {
   watches: [PODS],
+  metadata: [],
   sinks: [hook(true)],
   config: { appliedMs: 0 },
   newDeadLetters: new Map(),
@@ -31,6 +32,19 @@ test.each<[string, string, Partial<OwnState>, ReturnType<typeof progressOf>]>([
     { watches: [{ ...PODS, ready: false }] },
     undefined,
   ],
+  [
+    'metadata that cannot be read',
+    'watch-failing/metadata of jobs',
+    { metadata: [{ ...FAILING, title: 'metadata of jobs' }] },
+    'lasts',
+  ],
+  [
+    'metadata that is read again',
+    'watch-failing/metadata of pods',
+    { metadata: [{ ...PODS, title: 'metadata of pods' }] },
+    'over',
+  ],
+  ['metadata that no rule uses any more', 'watch-failing/metadata of jobs', {}, 'over'],
   ['a watch that is not configured any more', 'watch-failing/Pod', {}, 'over'],
   [
     'a watch that another process may have still, while this one resolves its kinds',
