@@ -110,7 +110,7 @@ const LEDGER: Cause = {
 
 /** Returns the report that all is well enough to watch; undefined where nothing follows the cluster, so that its absence is noticed. */
 export function heartbeatOf({ watches, sinks }: Pick<OwnState, 'watches' | 'sinks'>): OwnReport | undefined {
-  const following = watches.filter(({ phase, ready }) => phase === 'watching' && ready).length
+  const following = watches.filter((it) => it.phase === 'watching' && it.ready && !fails(it)).length
   if (following === 0) return undefined
   const failing = sinks.filter(({ healthy }) => !healthy).length
   const health = failing === 0 ? '' : `, ${failing} of them failing`

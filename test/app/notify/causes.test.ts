@@ -173,4 +173,9 @@ test('a heartbeat says what follows the cluster; there is none where nothing doe
   expect(heartbeatOf(WELL)?.message).toContain('1 of 1 watches')
   expect(heartbeatOf({ ...WELL, watches: [] })).toBeUndefined()
   expect(heartbeatOf({ ...WELL, watches: [{ ...WATCH, phase: 'failing' }] })).toBeUndefined()
+  const behind = { ms: 200_000, waitsFor: 'api-server' } as const
+  expect(heartbeatOf({ ...WELL, watches: [{ ...WATCH, behind }] })).toBeUndefined()
+  expect(heartbeatOf({ ...WELL, watches: [WATCH, { ...WATCH, behind }] })?.message).toContain(
+    '1 of 2 watches',
+  )
 })
