@@ -228,17 +228,22 @@ class Wanted {
   }
 
   all(): MetadataNeed[] {
-    const kinds = [...this.#kinds].map(([kind, it]) => needOf(kind, it))
     // One list of all namespaces has the annotations that any rule names.
-    const { annotations } = this.#all
+    const regarded = this.#kinds.get('Namespace')
+    const annotations = this.#all.annotations.union(regarded?.annotations ?? new Set<string>())
     const named = [...this.#names].map(([name, { rules }]) => ({
       ...needOf('Namespace', { namespaces: undefined, annotations, rules }),
       name,
     }))
-    if (this.#all.rules.size === 0) return [...named, ...kinds]
-    const rules = new Set([...this.#all.rules, ...named.flatMap((it) => it.rules)])
-    const all = needOf('Namespace', { namespaces: undefined, annotations, rules })
-    return [all, ...kinds.filter(({ kind }) => kind !== 'Namespace')]
+    const others = [...this.#kinds].filter(([kind]) => kind !== 'Namespace')
+    const kinds = others.map(([kind, it]) => needOf(kind, it))
+    if (this.#all.rules.size === 0 && !regarded) return [...named, ...kinds]
+    const rules = new Set([
+      ...this.#all.rules,
+      ...named.flatMap((it) => it.rules),
+      ...(regarded?.rules ?? []),
+    ])
+    return [needOf('Namespace', { namespaces: undefined, annotations, rules }), ...kinds]
   }
 
   #add(

@@ -218,6 +218,32 @@ test.each([
   expect(metadata).toEqual([{ kind: 'Pod', annotations: ['team'], rules: ['r0'] }])
 })
 
+test.each<[string, object, WatchedEntry[]]>([
+  ['of all namespaces', { when: { kind: 'Pod', namespaceLabels: { env: 'prod' } } }, [{ kind: 'Pod' }]],
+  [
+    'of some namespaces',
+    { when: { kind: 'Pod', namespaceLabels: { env: 'prod' } } },
+    [{ kind: 'Pod', namespaces: ['shop', 'pay'] }],
+  ],
+  [
+    'of some namespaces with other annotations',
+    { when: { kind: 'Pod', namespaceAnnotations: { 'team/slack': '*' } } },
+    [{ kind: 'Pod', namespaces: ['shop'] }],
+  ],
+])('metadata %s and of namespaces that Events are about is one list', (_what, rule, watch) => {
+  const about = { when: { kind: 'Event', regarding: { kind: 'Namespace', annotations: { team: '*' } } } }
+  const annotations = JSON.stringify(rule).includes('team/slack') ? ['team', 'team/slack'] : ['team']
+  for (const rules of [
+    [about, rule],
+    [rule, about],
+  ]) {
+    const { metadata } = needsFor(rules, [...watch, { kind: 'Event' }])
+    expect(metadata).toEqual([
+      { kind: 'Namespace', annotations, rules: expect.arrayContaining(['r0', 'r1']) },
+    ])
+  }
+})
+
 test('notifications carry what the templates of rules and of their sinks name', () => {
   const rules = [
     { name: 'a', to: 'chat', message: '{{ namespaceLabels.env }} {{ event.regarding.labels["a/b"] }}' },
