@@ -40,7 +40,9 @@ const VIEWS = new Set([
 export function createSite({ access, api, onRefused }: SiteParts): Site {
   return async (request, response) => {
     const { method = '', url = '', headers, httpVersion, socket } = request
-    const [path = '', query = ''] = url.split('?', 2)
+    const end = url.indexOf('?')
+    const path = end === -1 ? url : url.slice(0, end)
+    const query = end === -1 ? '' : url.slice(end + 1)
     const asking: Asking = { method, url, headers, httpVersion, peer: peerOf(socket) }
     const note = (reason: Refused['reason'], who?: string) => {
       const { host, origin } = headers

@@ -166,3 +166,25 @@ test('a stream of a token ends when the token gets other rights', async () => {
   access = accessOf({ ...token, namespaces: ['shop'] })
   expect(calls[0]?.isStillAllowed()).toBe(false)
 })
+
+test('a question mark within a query is part of it', async () => {
+  const calls: ApiCall[] = []
+  const access = createAccess({ tokens: [{ name: 'ci', role: 'read', token: TOKENS.reader }] })
+  const site = createSite({
+    access: () => access,
+    onRefused() {},
+    api: async (call) => void calls.push(call),
+  })
+  const headers = { host: 'herald.test', ...bearer(TOKENS.reader) }
+  const socket = { remoteAddress: '10.1.2.3' }
+  for (const url of ['/api/v1/history?text=why?&limit=5', '/api/v1/history'])
+    await site({ method: 'GET', url, headers, socket } as never, {} as never)
+  expect(calls.map(({ path }) => path)).toEqual(['/api/v1/history', '/api/v1/history'])
+  expect(calls.map(({ query }) => [...query])).toEqual([
+    [
+      ['text', 'why?'],
+      ['limit', '5'],
+    ],
+    [],
+  ])
+})
