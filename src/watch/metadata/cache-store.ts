@@ -174,8 +174,8 @@ class CacheSession implements SourceSession {
     for (const { type, object } of changes) {
       const { uid, labelsJson, namespace, name } = object
       const key = `${namespace}/${name}`
-      if (labelsJson.length > MOST_LABELS) continue
       if (type === 'DELETED') this.#table.delete(key, uid, nowMs)
+      else if (labelsJson.length > MOST_LABELS) this.#table.exclude(key, uid, nowMs)
       else {
         const [owner] = controllersOf(object)
         const annotationsJson = annotationsJsonOf(object, this.#state.source.annotations ?? [])

@@ -98,6 +98,16 @@ export class Table {
     if (known?.uid === uid) this.#markDeleted(key, known, nowMs)
   }
 
+  /** Makes an object unknown: what was noted of it, and of former objects of its name, is not found by the name. */
+  exclude(key: string, uid: string, nowMs: number): void {
+    const known = this.#objects.get(key)
+    if (known?.uid === uid) {
+      this.#objects.delete(key)
+      this.#release(known)
+    } else if (known) this.#markDeleted(key, known, nowMs)
+    this.#lastUids.delete(key)
+  }
+
   /** Deletes what was not in the last list of a part; returns how many. */
   sweep(part: Part, nowMs: number): number {
     let deleted = 0

@@ -186,6 +186,24 @@ test('labels beyond all measure are not kept, and many long ones make room', asy
   expect(it.object(ref('Pod', 'p49'))).toBeDefined()
 })
 
+test('an object whose labels became too long is unknown: neither former labels nor those of a former object count', async () => {
+  const it = start(100)
+  const huge = { long: 'x'.repeat(70_000) }
+  const web = () => it.object({ apiVersion: 'v1', kind: 'Pod', name: 'web', namespace: 'shop' })
+  const pods = await it.seeded(sourceOf(POD), change('web', { labels: { team: 'a' } }))
+  await pods.commit([change('web', { labels: huge }, 'MODIFIED')], '6', signal)
+  expect(web()).toBeUndefined()
+  await pods.commit([change('web', { labels: { team: 'b' } }, 'MODIFIED')], '7', signal)
+  expect({ ...web()?.labels }).toEqual({ team: 'b' })
+  await pods.commit([change('web', { uid: 'next', labels: huge })], '8', signal)
+  expect(web()).toBeUndefined()
+  expect({ ...it.object(ref('Pod', 'web'))?.labels }).toEqual({ team: 'b' })
+  await pods.commit([change('web', { uid: 'next', labels: { team: 'c' } }, 'MODIFIED')], '9', signal)
+  await pods.commit([change('web', { uid: 'next', labels: huge }, 'DELETED')], '10', signal)
+  expect(it.cache.sizes()).toMatchObject([{ objects: 0 }])
+  expect({ ...it.object(ref('Pod', 'web', 'next'))?.labels }).toEqual({ team: 'c' })
+})
+
 test('hostile metadata is no harm: rings of owners, labels called constructor, references that are none', async () => {
   const it = start()
   const ring = [
