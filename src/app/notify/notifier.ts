@@ -76,7 +76,10 @@ export function startNotifier(parts: NotifierParts): { close(): Promise<void> } 
   void deadLettersOf(parts, parts.settings()).catch(() => {})
   return repeat(
     parts.pollMs ?? POLL_MS,
-    (signal) => look(parts, memory, isBalanced, signal),
+    async (signal) => {
+      await look(parts, memory, isBalanced, signal)
+      fault = undefined
+    },
     (error) => {
       const message = error instanceof Error ? error.message : String(error)
       if (message !== fault) parts.log.warn({ error: message }, 'own failures cannot be reported')

@@ -14,7 +14,7 @@ const LANE = 'ops/n0'
 const DEADMAN_LANE = 'deadman/n0'
 
 /** Two processes of one cluster on a real Redis; their clock is moved by hand. */
-async function startNotifyBed(settings: object) {
+async function startNotifyBed(settings: object, log = silentLog) {
   const stack = new AsyncDisposableStack()
   const it = stack.use(await startStoreBed())
   const clock = { ms: 1_800_000_000_000, now: () => clock.ms }
@@ -24,6 +24,7 @@ async function startNotifyBed(settings: object) {
     names: string[]
     notify: Notify
     rejected?: string
+    fault?: string | undefined
   } = {
     notify: Notify.parse({ to: 'ops', ...settings }),
     sinks: [sink('hook'), sink('ops')],
@@ -39,13 +40,14 @@ async function startNotifyBed(settings: object) {
         line: it.newStore(undefined, undefined, instance).commitConnection,
         keys: it.keys,
       },
-      ...{ log: silentLog, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
+      ...{ log, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
       settings: () => state.notify,
       sinkNames: () => state.names,
       watches: () => state.watches,
       metadata: () => [],
       sinks: () => {
         looked++
+        if (state.fault !== undefined) throw new Error(state.fault)
         return state.sinks
       },
       config: () => ({
@@ -299,4 +301,20 @@ test('heartbeats do not pile up while one waits, and pass with the events of a b
   await write('*')
   await it.reader.xdel(lane, waiting)
   await waitFor(async () => (await it.reader.xlen(lane)) === 2, { what: 'the heartbeat behind the event' })
+})
+
+test('why failures cannot be reported is logged once, and again when it comes back', async () => {
+  const logged: unknown[] = []
+  const log = { ...silentLog, warn: (fields: object) => void logged.push(fields) }
+  await using it = await startNotifyBed({ on: ['sink-failing'] }, log)
+  const fault = { error: 'READONLY' }
+  for (const count of [1, 2]) {
+    it.state.fault = fault.error
+    await it.looks(6)
+    // Each of the two processes has its own log.
+    await waitFor(() => logged.length === 2 * count, { what: 'the fault in the log' })
+    it.state.fault = undefined
+    await it.looks(6)
+  }
+  expect(logged).toEqual([fault, fault, fault, fault])
 })
