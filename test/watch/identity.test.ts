@@ -78,3 +78,19 @@ test('a 401 while the cluster is identified reads the credentials anew', async (
   await waitFor(told, { what: 'the 401 to be taken for one' })
   await it.watching('10')
 })
+
+test('why the kinds cannot be resolved is shown without the credentials of a proxy', async () => {
+  await using it = await startWatchBed({
+    client: (client) => ({
+      url: client.url,
+      get: () => Promise.reject(new Error('cannot connect to http://me:hunter2@proxy:3128')),
+      stream: (...call) => client.stream(...call),
+      send: (...call) => client.send(...call),
+      refresh: () => client.refresh(),
+      close: () => client.close(),
+    }),
+  })
+  const lastError = await waitFor(() => it.statuses()[0]?.lastError, { what: 'the error' })
+  expect(lastError).toContain('cannot connect to')
+  expect(lastError).not.toContain('hunter2')
+})

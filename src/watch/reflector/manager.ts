@@ -5,6 +5,7 @@ import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { forgetSeries } from '../../observe/forget-series.ts'
 import type { Logger } from '../../observe/log.ts'
+import { redactMessage } from '../../text/redact.ts'
 import { faultOf } from '../client/api-fault.ts'
 import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
@@ -87,7 +88,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
         stop.signal.throwIfAborted()
         failures++
         parts.observer?.fault(error)
-        const message = (error as Error).message
+        const message = redactMessage((error as Error).message)
         if (lastError !== message)
           log.warn(
             { error: message, cluster: client.url },
