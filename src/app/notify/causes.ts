@@ -57,7 +57,7 @@ export function causesOf(state: OwnState, to: string): Cause[] {
     ...watches.filter(fails).map((it) => watchCause(it, 'its changes do not arrive')),
     ...withTitles(metadata)
       .filter(fails)
-      .map((it) => watchCause(it, 'rules that ask for it do not match, or by what was known before')),
+      .map((it) => watchCause(it, 'rules that use it do not match, or use what was known before')),
     ...sinks.filter(({ sink, healthy }) => !healthy && sink !== to).map(sinkCause),
     ...[...newDeadLetters].filter(([sink]) => sink !== to).map(deadLetterCause),
     ...(config.rejected ? [configCause(config.rejected)] : []),
