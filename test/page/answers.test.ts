@@ -1,15 +1,10 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { objectLink } from '../../src/observe/page/links.ts'
 import { waitFor } from '../wait-for.ts'
-import { problem, type ScriptedPage, startScriptedPage } from './scripted-page.ts'
+import { problem, useScriptedPage } from './scripted-page.ts'
 
-let bed: ScriptedPage
-beforeAll(async () => {
-  bed = await startScriptedPage()
-}, 240_000)
-afterAll(() => bed?.[Symbol.asyncDispose]())
-afterEach(async () => expect(await bed.reset()).toEqual([]))
+const bed = useScriptedPage()
 
 const shows = (page: Page, text: string, place = 'main') =>
   page.locator(place).filter({ hasText: text }).first().waitFor()

@@ -1,14 +1,9 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { waitFor } from '../wait-for.ts'
-import { problem, type ScriptedPage, startScriptedPage, stream } from './scripted-page.ts'
+import { problem, stream, useScriptedPage } from './scripted-page.ts'
 
-let bed: ScriptedPage
-beforeAll(async () => {
-  bed = await startScriptedPage()
-}, 240_000)
-afterAll(() => bed?.[Symbol.asyncDispose]())
-afterEach(async () => expect(await bed.reset()).toEqual([]))
+const bed = useScriptedPage()
 
 const streams = () => bed.requests.filter(({ path }) => path.split('?')[0] === '/stream')
 const recordOf = (name: string) => ({

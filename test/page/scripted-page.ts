@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { createSite } from '../../src/observe/server/site.ts'
 import { startBrowser } from '../servers/chromium.ts'
 
@@ -9,18 +10,42 @@ import { startBrowser } from '../servers/chromium.ts'
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
 
 /** The page in a browser, with an API whose answers the test has: for answers that a real one rarely gives. */
-export interface ScriptedPage extends AsyncDisposable {
+export interface ScriptedPage {
   /** Requests to the API, the oldest first: the path below /api/v1, with the query. */
   readonly requests: { path: string; headers: IncomingHttpHeaders }[]
   /** Answers requests for a path from now on; `path` is without the query. */
   answer(path: string, how: Answer): void
   /** Opens a page in a context of its own. `prepare` is called before it is loaded. */
   open(path: string, prepare?: (page: Page) => Promise<unknown>): Promise<Page>
+}
+
+interface StartedPage extends ScriptedPage, AsyncDisposable {
   /** Closes the pages and forgets answers and requests. Returns the errors that nothing has caught. */
   reset(): Promise<string[]>
 }
 
-export async function startScriptedPage(): Promise<ScriptedPage> {
+/** Starts one for all tests of a file. After each, its pages are closed, and it has had no error that nothing has caught. */
+export function useScriptedPage(): ScriptedPage {
+  let bed: StartedPage | undefined
+  const started = () => {
+    if (!bed) throw new Error('the page is not started yet')
+    return bed
+  }
+  beforeAll(async () => {
+    bed = await startScriptedPage()
+  })
+  afterAll(() => bed?.[Symbol.asyncDispose]())
+  afterEach(async () => expect(await started().reset()).toEqual([]))
+  return {
+    get requests() {
+      return started().requests
+    },
+    answer: (path, how) => started().answer(path, how),
+    open: (path, prepare) => started().open(path, prepare),
+  }
+}
+
+async function startScriptedPage(): Promise<StartedPage> {
   await using stack = new AsyncDisposableStack()
   const requests: ScriptedPage['requests'] = []
   const answers = new Map<string, Answer>()

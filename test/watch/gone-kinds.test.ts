@@ -1,96 +1,19 @@
-import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { type ApiRequest, configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
+import { type ApiRequest, configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
+import { DEFINED, GONE, serveWidgets, THERE, type Widgets } from './widgets.ts'
 
-const RESOURCE = {
-  resource: 'widgets',
-  responseKind: { group: 'example.com', version: 'v1', kind: 'Widget' },
-  scope: 'Namespaced',
-  singularResource: 'widget',
-  verbs: ['get', 'list', 'watch'],
-  shortNames: ['wdg'],
-}
-
-const CRD = {
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    names: { kind: 'Widget', plural: 'widgets', singular: 'widget', shortNames: ['wdg'] },
-    scope: 'Namespaced',
-    versions: [{ name: 'v1', served: true }],
-  },
-}
-
-interface Widgets {
-  /** Takes the resource away, with its definition. */
-  remove(): void
-  /** Serves the resource. */
-  serve(): void
-}
-
-/** Serves a custom resource, one object in each namespace; its definition may be there before. */
-function serveWidgets(
-  api: ScriptedApi,
-  {
-    served,
-    defined,
-    mayListDefinitions = true,
-  }: { served: boolean; defined: boolean; mayListDefinitions?: boolean },
-): Widgets {
-  const json = (response: ServerResponse, status: number, body: object) =>
-    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  api.intercept = ({ path, isWatch, query }, response) => {
-    if (path === '/apis') {
-      const group = {
-        metadata: { name: 'example.com' },
-        versions: [{ version: 'v1', resources: [RESOURCE] }],
-      }
-      json(response, 200, { kind: 'APIGroupDiscoveryList', items: served ? [group] : [] })
-    } else if (path.includes('customresourcedefinitions')) {
-      if (path.endsWith('/customresourcedefinitions')) {
-        const list = { metadata: { resourceVersion: '10' }, items: defined ? [CRD] : [] }
-        if (mayListDefinitions) json(response, 200, list)
-        else json(response, 403, failure(403, 'Forbidden'))
-      } else if (path.endsWith(`/${CRD.metadata.name}`) && defined) json(response, 200, CRD)
-      else json(response, 404, failure(404, 'NotFound'))
-    } else if (!path.endsWith('/widgets')) return false
-    else if (!served) json(response, 404, failure(404, 'NotFound'))
-    else if (query.has('sendInitialEvents'))
-      json(response, 422, failure(422, 'Invalid', {}, 'sendInitialEvents is forbidden'))
-    else if (isWatch) response.writeHead(200).flushHeaders()
-    else {
-      const namespace = path.includes('/dev/') ? 'dev' : 'prod'
-      const widget = {
-        ...configMap(`w-${namespace}`, 5, { namespace }),
-        kind: 'Widget',
-        apiVersion: 'example.com/v1',
-      }
-      json(response, 200, { metadata: { resourceVersion: '10' }, items: [widget] })
-    }
-    return true
-  }
-  return {
-    remove() {
-      served = false
-      defined = false
-    },
-    serve() {
-      served = true
-      defined = true
-    },
-  }
-}
+const ONE_EACH = { namesIn: (namespace: string) => [`w-${namespace}`] }
 
 test('case 18: of a kind that went while nobody looked, what is still asked for is told as deleted, and nothing else', async () => {
-  let widgets: { remove(): void } | undefined
+  let widgets: Widgets | undefined
   const released: string[] = []
   const entry = (namespace: string) => [{ kind: 'widgets.example.com', namespaces: [namespace] }]
   await using it = await startWatchBed({
     entries: entry('dev'),
     prepare(api) {
-      widgets = serveWidgets(api, { served: true, defined: true })
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: THERE })
     },
     wrap: (store) => ({
       ...store,
@@ -107,7 +30,7 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
   const both = async () => (await it.reader.keys('*:index:*')).length === 2
   await waitFor(both, { what: 'the list of the other namespace' })
   await it.stop()
-  widgets?.remove()
+  widgets?.become(GONE)
   released.length = 0
   it.start(entry('prod'))
   await it.arrived(1)
@@ -138,11 +61,11 @@ test.each([
     await using it = await startWatchBed({
       entries: [{ kind, namespaces: ['dev'] }],
       prepare(api) {
-        widgets = serveWidgets(api, { served: false, defined: true, mayListDefinitions })
+        widgets = serveWidgets(api, { ...ONE_EACH, begin: DEFINED, mayListDefinitions })
       },
     })
     await waits(it)
-    widgets?.serve()
+    widgets?.become(THERE)
     await waitFor(async () => (await it.position()) === '10', { what: 'the first list' })
     await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
     expect(await it.enqueued()).toEqual([])
@@ -150,21 +73,18 @@ test.each([
 )
 
 test.each([
-  ['that has no definition', { served: false, defined: false }],
-  [
-    'whose definition nothing names and none may list',
-    { served: false, defined: true, mayListDefinitions: false },
-  ],
+  ['that has no definition', { begin: GONE }],
+  ['whose definition nothing names and none may list', { begin: DEFINED, mayListDefinitions: false }],
 ])('of a kind %s all is new once it is served', async (_, how) => {
   let widgets: Widgets | undefined
   await using it = await startWatchBed({
     entries: [{ kind: 'Widget', namespaces: ['dev'] }],
     prepare(api) {
-      widgets = serveWidgets(api, how)
+      widgets = serveWidgets(api, { ...ONE_EACH, ...how })
     },
   })
   await waits(it)
-  widgets?.serve()
+  widgets?.become(THERE)
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized'])
 })
@@ -174,14 +94,14 @@ test('a kind whose definition is removed before it is served is a new one when i
   await using it = await startWatchBed({
     entries: [{ kind: 'Widget', namespaces: ['dev'] }],
     prepare(api) {
-      widgets = serveWidgets(api, { served: false, defined: true })
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: DEFINED })
     },
   })
   await waits(it)
-  widgets?.remove()
+  widgets?.become(GONE)
   const recorded = () => it.reader.sismember(it.keys.absentKinds, 'Widget')
   await waitFor(recorded, { what: 'the kind to be recorded as absent' })
-  widgets?.serve()
+  widgets?.become(THERE)
   await it.arrived(1)
   expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized'])
 })
@@ -189,7 +109,7 @@ test('a kind whose definition is removed before it is served is a new one when i
 test('a kind that leaves the configuration before it comes, and returns, is recorded as absent again', async () => {
   await using it = await startWatchBed({
     entries: [{ kind: 'ConfigMap' }, { kind: 'Widget', namespaces: ['dev'] }],
-    prepare: (api) => void serveWidgets(api, { served: false, defined: false }),
+    prepare: (api) => void serveWidgets(api, { ...ONE_EACH, begin: GONE }),
   })
   const recorded = () => it.reader.sismember(it.keys.absentKinds, 'Widget')
   await waitFor(recorded, { what: 'the kind to be recorded as absent' })
@@ -208,7 +128,7 @@ test('of a kind that was absent all is new in each namespace, also in one that b
   await using it = await startWatchBed({
     entries: [{ kind: 'Widget', namespaces: ['dev', 'prod'] }],
     prepare(api) {
-      widgets = serveWidgets(api, { served: false, defined: false })
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: GONE })
     },
     wrap: (store) => ({
       ...store,
@@ -222,7 +142,7 @@ test('of a kind that was absent all is new in each namespace, also in one that b
     }),
   })
   await waits(it)
-  widgets?.serve()
+  widgets?.become(THERE)
   await it.arrived(1)
   await waitFor(() => it.statuses().some(({ phase }) => phase === 'watching'), { what: 'the first watch' })
   late.resolve()
@@ -238,7 +158,7 @@ test('of a kind that was absent, what an edit adds is no news, although a namesp
   await using it = await startWatchBed({
     entries: [{ kind: 'Widget', namespaces: ['dev', 'prod'], labels: 'app=a', shards: 2 }],
     prepare(api) {
-      widgets = serveWidgets(api, { served: false, defined: false })
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: GONE })
       const usual = api.intercept
       api.intercept = (request, response) => {
         const isForbidden = request.path.includes('/prod/')
@@ -254,7 +174,7 @@ test('of a kind that was absent, what an edit adds is no news, although a namesp
     },
   })
   await waits(it)
-  widgets?.serve()
+  widgets?.become(THERE)
   await it.arrived(1)
   await waitFor(() => it.statuses().some(({ phase }) => phase === 'watching'), { what: 'the first watch' })
   it.apply([{ kind: 'Widget', namespaces: ['dev', 'prod'], shards: 2 }])

@@ -4,15 +4,15 @@ import { fileCheckpoint } from '../../../src/watch/library/file-checkpoint.ts'
 import type { Changes } from '../../../src/watch/library/types.ts'
 import { configMap } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
+import { GONE, serveWidgets, THERE, type Widgets } from '../widgets.ts'
 import { collect, type LibraryBed, startLibraryBed } from './bed.ts'
-import { GONE, serveWidgets, THERE, type Widgets } from './widgets.ts'
 
 const KIND = 'widgets.example.com'
 const inShop = { kind: KIND, namespaces: ['shop'] }
 
 /** A program that has processed two widgets starts again, after their definition was deleted. `first` runs in its loop, at the first deletion. */
 async function startAgain(it: LibraryBed, first: (changes: Changes, widgets: Widgets) => Promise<unknown>) {
-  const widgets = serveWidgets(it.api, ['a', 'b'], THERE)
+  const widgets = serveWidgets(it.api, { begin: THERE, namesIn: () => ['a', 'b'] })
   const options = { kinds: [inShop], checkpoint: fileCheckpoint(join(it.dir, 'position.json')) }
   const before = it.open(options)
   collect(before)

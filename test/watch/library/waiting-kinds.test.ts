@@ -2,15 +2,15 @@ import { expect, test } from 'vitest'
 import type { CheckpointStore } from '../../../src/watch/library/types.ts'
 import { configMap } from '../../servers/scripted-api.ts'
 import { waitFor } from '../../wait-for.ts'
+import { DEFINED, GONE, serveWidgets, THERE } from '../widgets.ts'
 import { collect, startLibraryBed } from './bed.ts'
-import { DEFINED, GONE, serveWidgets, THERE } from './widgets.ts'
 
 const KIND = 'widgets.example.com'
 const inNamespace = (namespace: string) => ({ kind: KIND, namespaces: [namespace] })
 
 test('each namespace of a kind that is defined and not served can be added; without its definition the kind is unknown', async () => {
   await using it = await startLibraryBed()
-  const widgets = serveWidgets(it.api, [], DEFINED)
+  const widgets = serveWidgets(it.api, { begin: DEFINED, namesIn: () => [] })
   const changes = it.open({ kinds: [] })
   collect(changes)
   await changes.add(inNamespace('shop'))
@@ -22,7 +22,7 @@ test('each namespace of a kind that is defined and not served can be added; with
 
 test('two additions of a kind that is not served, at the same time, have the same result', async () => {
   await using it = await startLibraryBed()
-  const widgets = serveWidgets(it.api, [], DEFINED)
+  const widgets = serveWidgets(it.api, { begin: DEFINED, namesIn: () => [] })
   const changes = it.open({ kinds: [] })
   collect(changes)
   const addBoth = () =>
@@ -36,7 +36,7 @@ test('two additions of a kind that is not served, at the same time, have the sam
 
 test('while the definition of a watched kind is gone, namespaces of it can be added; once it is removed, the kind is unknown', async () => {
   await using it = await startLibraryBed()
-  const widgets = serveWidgets(it.api, ['a'], THERE)
+  const widgets = serveWidgets(it.api, { begin: THERE, namesIn: () => ['a'] })
   const changes = it.open({ kinds: [] })
   const { labels, arrived } = collect(changes)
   await changes.add(inNamespace('shop'))
@@ -54,7 +54,7 @@ test('while the definition of a watched kind is gone, namespaces of it can be ad
 
 test('with initial: skip what exists of a kind that was unknown is not emitted once it can be added', async () => {
   await using it = await startLibraryBed()
-  const widgets = serveWidgets(it.api, ['a'], GONE)
+  const widgets = serveWidgets(it.api, { begin: GONE, namesIn: () => ['a'] })
   const changes = it.open({ initial: 'skip' })
   const { labels, arrived } = collect(changes)
   await expect(changes.add(KIND)).rejects.toMatchObject({ code: 'unknown-kind' })
@@ -68,7 +68,7 @@ test('with initial: skip what exists of a kind that was unknown is not emitted o
 
 test('removing a watch by its options while its definition is gone frees what the checkpoint has of it, and of no other', async () => {
   await using it = await startLibraryBed()
-  const widgets = serveWidgets(it.api, ['a'], THERE)
+  const widgets = serveWidgets(it.api, { begin: THERE, namesIn: () => ['a'] })
   let saved = ''
   const checkpoint: CheckpointStore = {
     load: async () => undefined,
