@@ -34,6 +34,25 @@ test.each<[string, (it: Bed) => Promise<void> | void]>([
   expect(await it.enqueued()).toEqual(['DELETED a@20', 'DELETED b@20', 'ADDED c@21'])
 })
 
+test('a bookmark between deletions of one revision is not their end', async () => {
+  await using it = await startWatchBed({ objects: [configMap('a', 5), configMap('b', 6)] })
+  await it.watching('10')
+  it.api.resourceVersion = '20'
+  it.api.current()?.frame('DELETED', configMap('a', 20))
+  it.api.current()?.frame('BOOKMARK', configMap('', 20))
+  await it.arrived(1)
+  it.api.script((watch) => {
+    if (Number(watch.request.query.get('resourceVersion')) >= 20)
+      return watch.frame('ADDED', configMap('c', 21))
+    watch.frame('DELETED', configMap('a', 20))
+    watch.frame('DELETED', configMap('b', 20))
+    watch.frame('ADDED', configMap('c', 21))
+  })
+  it.api.current()?.end()
+  await waitFor(async () => (await it.enqueued()).includes('ADDED c@21'), { what: 'the change after them' })
+  expect(await it.enqueued()).toEqual(['DELETED a@20', 'DELETED b@20', 'ADDED c@21'])
+})
+
 test('after deletions a watch continues behind the last position that is certainly complete', async () => {
   const objects = ['a', 'b', 'c', 'd'].map((name, i) => configMap(name, i + 1))
   await using it = await startWatchBed({ objects })
@@ -52,8 +71,8 @@ test('after deletions a watch continues behind the last position that is certain
   await reaches('20')
   send(['DELETED', configMap('c', 21)], ['DELETED', configMap('d', 22)])
   await reaches('21')
-  send(['BOOKMARK', configMap('', 22)])
-  await reaches('22')
+  send(['BOOKMARK', configMap('', 23)])
+  await reaches('23')
   expect(await it.enqueued()).toHaveLength(5)
 })
 

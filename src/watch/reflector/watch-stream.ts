@@ -185,7 +185,8 @@ function createInbox({
         moveTo(frame.object.resourceVersion, frame.type !== 'DELETED')
         return
       case 'bookmark':
-        moveTo(frame.resourceVersion, true)
+        // The server may send one between deletions of one position.
+        moveTo(frame.resourceVersion, isComplete || frame.resourceVersion !== newest)
         initialEventsEnd ||= frame.initialEventsEnd
         bookmarked = true
         return
