@@ -84,6 +84,11 @@ export class SourceStates implements SourceStore {
     return this.all().some(({ source }) => source.spelling === spelling)
   }
 
+  /** The ends of what the program still gets of kinds that are gone. */
+  departures(): Promise<void>[] {
+    return this.all().flatMap(({ departure }) => departure?.ended ?? [])
+  }
+
   /** Forgets a source that does not run any more: no other change of it comes. */
   forget(key: string): void {
     this.#states.get(key)?.departure?.stop.abort()

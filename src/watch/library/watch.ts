@@ -71,6 +71,8 @@ class RunningWatch<T> implements Changes<T> {
   /** Kinds of which it was warned that they are waited for. */
   readonly #warned = new Set<string>()
   #plan: WatchPlan | undefined
+  /** The deletions of kinds that have gone are offered to the program. */
+  #isResolved = false
   /** Titles of sources that have read all that happened before, and of those that ever worked. */
   readonly #current = new Set<string>()
   readonly #begun = new Set<string>()
@@ -221,6 +223,7 @@ class RunningWatch<T> implements Changes<T> {
       observer: {
         current: (title) => this.#onCurrent(title),
         fault: (error, title, step) => this.#onFault(error, title, step),
+        resolved: () => this.#onResolved(),
       },
       plan: (entries, catalogue, clusterUid) => this.#onPlan(entries, catalogue, clusterUid),
     })
@@ -237,6 +240,7 @@ class RunningWatch<T> implements Changes<T> {
     const possible = entries.filter((it) => !overlaps.some(({ entry }) => entry === it))
     const plan = planSources(possible, catalogue, clusterUid, matcherOf)
     this.#plan = plan
+    this.#isResolved = false
     for (const { entry, message } of [...plan.problems, ...overlaps])
       this.#refuse(entry, new WatchError('invalid-kind', `kind "${entry.kind}": ${message}`))
     this.#unserved.planned(plan, catalogue)
@@ -267,8 +271,14 @@ class RunningWatch<T> implements Changes<T> {
     this.#checkSynced()
   }
 
+  #onResolved(): void {
+    this.#isResolved = true
+    for (const ended of this.#states?.departures() ?? []) void ended.then(() => this.#checkSynced())
+    this.#checkSynced()
+  }
+
   #checkSynced(): void {
-    if (!this.#plan) return
+    if (!this.#plan || !this.#isResolved || this.#states?.departures().length !== 0) return
     const { sources, unsure, problems } = this.#plan
     const isResolved = this.#unserved.areDefined && unsure.length + problems.length === 0
     if (isResolved && sources.every(({ title }) => this.#current.has(title))) this.#sync.resolve()

@@ -124,6 +124,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       reported.add(message)
     }
     await removed.markAbsent(plan, current, signal)
+    parts.observer?.resolved?.()
     await retire(catalogue)
     for (const source of plan.sources) runs.reschedule(source)
     const faults: unknown[] = []

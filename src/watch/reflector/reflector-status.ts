@@ -59,6 +59,8 @@ export interface WatchObserver {
   current(watch: string): void
   /** An attempt failed, and `step` comes next; without them the kinds could not be resolved. */
   fault(error: unknown, watch?: string, step?: Step): void
+  /** The kinds are resolved, and sources of kinds that have gone are marked as absent. Called repeatedly. */
+  resolved?(): void
 }
 
 /** Redis being away is a known reason to stand still for a while. */

@@ -24,6 +24,13 @@ async function startAgain(it: LibraryBed, first: (changes: Changes, widgets: Wid
   return { changes, ...collect(changes, () => (count++ === 0 ? first(changes, widgets) : undefined)) }
 }
 
+/** Waits until the cluster was asked so many more times which kinds it has. */
+async function isLookedFor(it: LibraryBed, times: number): Promise<void> {
+  const asked = () => it.api.requests.filter(({ path }) => path === '/apis').length
+  const before = asked()
+  await waitFor(() => asked() >= before + times, { what: 'the kinds to be asked for' })
+}
+
 test('another kind can be added in the loop at a deletion of a kind that went while the program did not run', async () => {
   await using it = await startLibraryBed()
   const { labels, arrived } = await startAgain(it, (changes) => changes.add('ConfigMap'))
@@ -47,13 +54,28 @@ test.each<[string, string | typeof inShop]>([
   await expect(changes.add(kind)).rejects.toMatchObject({ code: 'unknown-kind' })
 })
 
+test('synced comes after the deletions of such a kind', async () => {
+  await using it = await startLibraryBed()
+  let isSynced = false
+  let before: boolean | undefined
+  const { changes, labels } = await startAgain(it, async (running) => {
+    running.synced.then(
+      () => (isSynced = true),
+      () => {},
+    )
+    await isLookedFor(it, 2)
+    before = isSynced
+  })
+  await changes.synced
+  expect(labels()).toEqual(['DELETED a@5 synthesized', 'DELETED b@5 synthesized'])
+  expect(before).toBe(false)
+})
+
 test('such a kind that returns meanwhile begins after all of its deletions', async () => {
   await using it = await startLibraryBed()
   const { labels, arrived } = await startAgain(it, async (_, widgets) => {
     widgets.become(THERE)
-    const asked = () => it.api.requests.filter(({ path }) => path === '/apis').length
-    const before = asked()
-    await waitFor(() => asked() > before, { what: 'the kind to be found' })
+    await isLookedFor(it, 1)
   })
   await arrived(4)
   expect(labels()).toEqual([
