@@ -91,10 +91,10 @@ function headingOf(facts: ClusterFacts | undefined, permissionsFile: string | un
 }
 
 const SENT_BY_SETS = [
-  '      # The sets above send these in their own form; probes are left out.',
-  '      reason: ["!BackOff", "!FailedScheduling", "!NodeNotReady", "!Unhealthy"]',
-  '    # Failed of pods is left to the sets; controllers use this reason for their own objects, too.',
-  '    if: event.reason != "Failed" || event.regarding.kind != "Pod"',
+  '    # The sets above send these in their own form; probes are left out. Controllers use the same reasons for their own objects, too.',
+  '    if: >-',
+  '      !(event.reason in ["BackOff", "Failed", "FailedScheduling", "NodeNotReady", "Unhealthy"] && event.regarding.kind == "Pod") &&',
+  '      !(event.reason == "NodeNotReady" && event.regarding.kind == "Node")',
 ]
 
 const SETS = [

@@ -24,6 +24,10 @@ test.each([
   ['Failed', 'Job', 'batch/v1'],
   ['FailedCreate', 'ReplicaSet', 'apps/v1'],
   ['FailedKillPod', 'Pod', 'v1'],
+  ['BackOff', 'Workflow', 'argoproj.io/v1alpha1'],
+  ['FailedScheduling', 'PodGroup', 'scheduling.volcano.sh/v1beta1'],
+  ['Unhealthy', 'Node', 'v1'],
+  ['NodeNotReady', 'Machine', 'cluster.x-k8s.io/v1beta2'],
 ])('a Warning with the reason %s about a %s is sent', async (reason, kind, apiVersion) => {
   expect(await rulesFor({ reason, message: 'it failed', ...about(kind, apiVersion) })).toEqual(['warnings'])
 })
@@ -33,6 +37,13 @@ test.each([
   ['Failed', 'Error: ImagePullBackOff'],
   ['BackOff', 'Back-off pulling image "app:2"'],
   ['Unhealthy', 'Readiness probe failed'],
+  ['FailedScheduling', '0/3 nodes are available: 3 Insufficient memory.'],
+  ['NodeNotReady', 'Node is not ready'],
 ])('a Warning with the reason %s about a Pod is left to the sets: %s', async (reason, message) => {
   expect(await rulesFor({ reason, message, ...about('Pod') })).toEqual([])
+})
+
+test('a Warning with the reason NodeNotReady about a Node is left to the sets', async () => {
+  const message = 'Node w-1 status is now: NodeNotReady'
+  expect(await rulesFor({ reason: 'NodeNotReady', message, ...about('Node') })).toEqual([])
 })
