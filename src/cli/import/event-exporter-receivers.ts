@@ -4,6 +4,7 @@ import {
   basicOf,
   channelOf,
   headersOf,
+  isSecretKey,
   originOf,
   type SinkMaker,
   type SinkNotes,
@@ -75,14 +76,16 @@ const RECEIVERS: Readonly<Record<string, SinkMaker>> = {
   elasticsearch: (options, notes) => elasticsearch(options, notes),
   opensearch: (options, notes) => elasticsearch(options, notes),
   opsgenie(options, notes) {
-    const url = textOf(options['URL'])
+    const address = options['URL']
+    const hasScheme = /^https?:/.test(textOf(address))
+    const url = isText(address) ? urlOf(hasScheme ? address : `https://${address}`, notes) : ''
     const messages = templates({ title: options['message'], text: options['description'] }, notes)
     return {
       type: 'opsgenie',
       apiKey: secretOf(options['apiKey'], 'key', notes),
       // An Event that is new opens an alert; nothing closed it there.
       action: 'open',
-      ...(url !== '' && { url: /^https?:/.test(url) ? url : `https://${url}` }),
+      ...(url !== '' && { url }),
       ...(Object.keys(messages).length > 0 && { messages }),
     }
   },
@@ -223,7 +226,11 @@ function layoutBody(value: unknown, path: string, notes: SinkNotes): unknown {
     return Object.fromEntries(entries.filter(([, it]) => it !== undefined))
   }
   if (typeof value !== 'string') return value
-  const liquid = liquidOf(textOf(value))
+  const text = textOf(value)
+  const [key = ''] = /[^.]*$/.exec(path) ?? []
+  const isLiteral = !text.includes('{{') && !text.includes('${env:')
+  if (text !== '' && isLiteral && isSecretKey(key)) return secretOf(value, key, notes)
+  const liquid = liquidOf(text)
   if (liquid === undefined) notes.lost.push(`${path}, whose template has no counterpart: ${value}`)
   return liquid
 }
@@ -293,6 +300,10 @@ function kafkaTls(tls: Raw): Record<string, unknown> | true {
 function mechanismOf(text: string): string {
   const [, bits] = /^(?:scram-)?sha-?(256|512)$/i.exec(text) ?? []
   return bits ? `scram-sha-${bits}` : text === '' ? 'plain' : text
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
 }
 
 function isCount(value: unknown): value is number {

@@ -1,3 +1,4 @@
+import { SECRET_NAME } from '../../text/redact.ts'
 import { mapOf, type Raw, textOf, textsOf } from './tracked.ts'
 
 /** Collects comments on the options of one sink; `name` is that of the sink, for names of environment variables. */
@@ -39,13 +40,18 @@ export function secretOf(value: unknown, suffix: string, { name, notes }: SinkNo
 }
 
 /** A user, a query, or a random part of the path. */
-const SECRET_IN_URL = /\/\/[^/]*@|\?|\/[^/]{16,}|\/(?=[^/]*\d)(?=[^/]*[a-z])[^/]{8,}/i
+const SECRET_IN_URL = /[@?#]|\/[^/]{16,}|\/(?=[^/]*\d)(?=[^/]*[a-z])[^/]{8,}/i
 
 /** Replaces the URL of a webhook by `${env:…}` if it has a secret. */
 export function urlOf(value: unknown, notes: SinkNotes): string {
   const text = textOf(value)
   const literal = text.replace(/\$\{[^}$]*\}/g, '').replace(/^\w+:\/\/[^/@?]*(?=[/?]|$)/, '')
   return text === '' || SECRET_IN_URL.test(literal) ? secretOf(value, 'url', notes) : text
+}
+
+/** Whether the value of such a key in a body is a credential of the service that gets it. */
+export function isSecretKey(key: string): boolean {
+  return SECRET_NAME.test(key) || /(?:routing|integration|service|licen[cs]e)[-_]?key$/i.test(key)
 }
 
 /** Returns scheme and host of a URL for a comment, without its user, path and query. */
