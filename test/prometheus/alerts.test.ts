@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { readAlerts } from '../observe/alerts.ts'
 import { promtool } from '../servers/prometheus.ts'
 
 const FOLDER = fileURLToPath(new URL('../../deploy/prometheus', import.meta.url))
@@ -24,6 +25,13 @@ test('each alert fires when it should, and not a minute sooner', () => {
   const { code, output } = promtool(['test', 'rules', join(FOLDER, 'alerts.test.yaml')])
   expect(output).toContain('SUCCESS')
   expect(code).toBe(0)
+})
+
+test('an alert that fires for one does not count it as several', () => {
+  const firesForOne = readAlerts().filter(({ expr }) => /> 0$/.test(expr.trim()))
+  expect(firesForOne.length).toBeGreaterThan(5)
+  const counted = firesForOne.filter(({ annotations }) => /\$value[^}]*}} \w/.test(annotations.summary))
+  expect(counted.map(({ alert }) => alert)).toEqual([])
 })
 
 test.each([
