@@ -47,13 +47,25 @@ function describe(found: Located | undefined): string {
   return typeof found.value === 'string' ? 'text' : String(found.value)
 }
 
-/** A message that the schema's author wrote, made to follow the key's name. */
-export function ownMessage({ message, code }: Issue): string | undefined {
-  const byZod =
-    code !== undefined && code !== 'custom' && /^(Invalid|Too (big|small)|Unrecognized)/.test(message)
+/** A message that the schema's author wrote, made to follow the key's name. An issue does not have whose its message is. */
+export function ownMessage(issue: Issue): string | undefined {
+  const { message, code } = issue
+  const byZod = code !== undefined && code !== 'custom' && zodMessage(issue).test(message)
   if (byZod || message === '' || message === 'Invalid input') return undefined
   return message
 }
+
+/** Matches what zod makes of an issue. */
+function zodMessage({ code, format }: Issue): RegExp {
+  const isNamed = code === 'invalid_format' && !CONDITIONS.includes(String(format))
+  return isNamed ? /^Invalid / : BY_ZOD
+}
+
+/** Formats that a message describes. Of others it has only the name, such as `Invalid URL`. */
+const CONDITIONS = ['regex', 'starts_with', 'ends_with', 'includes']
+
+const BY_ZOD =
+  /^(?:Invalid (?:input(?::|$)|option: |discriminator value|string: must |number: must |key in |value in )|Too (?:big|small): expected |Unrecognized keys?: )/
 
 function wordOf({ expected }: Issue): string {
   return TYPE_NAMES[String(expected)] ?? String(expected)

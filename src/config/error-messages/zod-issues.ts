@@ -83,15 +83,16 @@ function withValues(issue: Issue): Issue {
 }
 
 /** The branch that was likely intended: one whose type is right, so that its issues are further in. */
-function chooseBranch({ errors = [], message }: Issue): readonly Issue[] | undefined {
-  if (message !== 'Invalid input') return undefined
-  const branches = errors as readonly (readonly Issue[])[]
+function chooseBranch(issue: Issue): readonly Issue[] | undefined {
+  if (ownMessage(issue) !== undefined) return undefined
+  const branches = (issue.errors ?? []) as readonly (readonly Issue[])[]
   return branches.find((branch) => branch.every((it) => (it.path as Path).length > 0 || hasRightType(it)))
 }
 
 function hasRightType(issue: Issue): boolean {
-  const { code, message } = issue
-  if (code === 'invalid_union' && message === 'Invalid input') return chooseBranch(issue) !== undefined
+  const { code, errors } = issue as Issue & { errors?: readonly unknown[] }
+  if (code === 'invalid_union' && errors?.length && ownMessage(issue) === undefined)
+    return chooseBranch(issue) !== undefined
   return code !== 'invalid_type' && code !== 'invalid_value'
 }
 
