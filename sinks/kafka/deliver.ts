@@ -21,6 +21,8 @@ interface DeliverParts {
 const LAST_ANSWERS_MS = 700
 
 interface Ready extends Place {
+  /** Of its object and its key. */
+  readonly names: readonly string[]
   readonly record: KafkaRecord
   readonly compacted: boolean
 }
@@ -32,7 +34,7 @@ export function createDeliver({ config, topics, pipes, faultOf }: DeliverParts):
     /** Objects and keys with something that has to be tried again: nothing of theirs may overtake it. */
     const blocked = new Map<string, Outcome>()
     const views = new Map<string, TopicView | Outcome>()
-    const answer = (index: number, outcome: Outcome, ...names: string[]) => {
+    const answer = (index: number, outcome: Outcome, names: readonly string[]) => {
       outcomes[index] = outcome
       if (outcome.kind === 'retry' || outcome.kind === 'later')
         for (const name of names) blocked.set(name, outcome)
@@ -51,18 +53,19 @@ export function createDeliver({ config, topics, pipes, faultOf }: DeliverParts):
       const { uid } = message.event
       const place = destinationOf(message, config)
       if ('kind' in place) {
-        answer(index, place, uid)
+        answer(index, place, [uid])
         continue
       }
       const { topic, key, state: compacted } = place
       const names = [uid, `${topic}/${key}`]
       const view = blockedBy(blocked, names) ?? (await viewOf(topic, compacted))
-      if ('kind' in view) answer(index, view, ...names)
+      if ('kind' in view) answer(index, view, names)
       else {
         const record = recordOf(message, place)
         ready.push({
           index,
           uid,
+          names,
           topic,
           key,
           compacted,
@@ -75,19 +78,15 @@ export function createDeliver({ config, topics, pipes, faultOf }: DeliverParts):
     for (const round of sequentialBatches(ready)) {
       const groups = new Map<string, Ready[]>()
       for (const it of round) {
-        const names = [it.uid, `${it.topic}/${it.key}`]
-        const earlier = blockedBy(blocked, names)
-        if (earlier) answer(it.index, earlier, ...names)
+        const earlier = blockedBy(blocked, it.names)
+        if (earlier) answer(it.index, earlier, it.names)
         else group(groups, `${it.topic}/${it.partition}`, it)
       }
       const sent = [...groups.values()].map((group) => {
         const [{ topic, partition, compacted }] = group as [Ready]
         return {
           group,
-          submission: pipes.submit(
-            { topic, partition, compacted },
-            group.map(({ record }) => record),
-          ),
+          submission: pipes.submit({ topic, partition, compacted }, group),
         }
       })
       const ends = await untilStopped(
@@ -95,8 +94,7 @@ export function createDeliver({ config, topics, pipes, faultOf }: DeliverParts):
         signal,
       )
       for (const [i, { group }] of sent.entries())
-        for (const [j, it] of group.entries())
-          answer(it.index, ends[i]?.[j] as Outcome, it.uid, `${it.topic}/${it.key}`)
+        for (const [j, it] of group.entries()) answer(it.index, ends[i]?.[j] as Outcome, it.names)
     }
     return outcomes
   }

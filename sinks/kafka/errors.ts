@@ -7,16 +7,20 @@ export type Verdict =
   | { kind: 'refused'; detail: string }
   /** Another broker leads the partition now: refresh the metadata and try once more. */
   | { kind: 'moved'; outcome: Retry }
-  | { kind: 'failed'; outcome: Retry | Later }
+  | { kind: 'failed'; outcome: Retry | Later; mayBeOfRecord?: never }
+  /** The broker fails, or a record of the batch makes it fail: halve the batch to find out. */
+  | { kind: 'failed'; outcome: Retry; mayBeOfRecord: true }
 
 export type Retry = Extract<Outcome, { kind: 'retry' }>
 type Later = Extract<Outcome, { kind: 'later' }>
 
 type Policy = 'refused' | 'moved' | readonly [Retry['reason'], Retry['scope'], ambiguous?: 'ambiguous']
 
+const UNKNOWN_SERVER_ERROR = -1
+
 /** Kafka's error codes that an answer to metadata, produce, and the making of topics may carry. */
 const CODES: Readonly<Record<number, readonly [name: string, policy: Policy, hint?: string]>> = {
-  [-1]: ['UNKNOWN_SERVER_ERROR', ['server-error', 'sink', 'ambiguous']],
+  [UNKNOWN_SERVER_ERROR]: ['UNKNOWN_SERVER_ERROR', ['server-error', 'sink', 'ambiguous']],
   2: ['CORRUPT_MESSAGE', ['server-error', 'target']],
   3: [
     'UNKNOWN_TOPIC_OR_PARTITION',
@@ -74,10 +78,8 @@ const CODES: Readonly<Record<number, readonly [name: string, policy: Policy, hin
 /** Maps an error code to a verdict. An unknown code means retry. `about` names the request in the detail. */
 export function verdictOfCode(code: number, about: string, said?: string): Verdict {
   if (code === 0) return { kind: 'delivered' }
-  const [name, policy, hint] = CODES[code] ?? [
-    `error code ${code}`,
-    ['unknown', 'sink', 'ambiguous'] as const,
-  ]
+  const known = CODES[code]
+  const [name, policy, hint] = known ?? [`error code ${code}`, ['unknown', 'sink', 'ambiguous'] as const]
   const why = said || hint
   const detail = `${about}: ${name}${why ? ` (${why})` : ''}`
   if (policy === 'refused') return { kind: 'refused', detail }
@@ -87,9 +89,11 @@ export function verdictOfCode(code: number, about: string, said?: string): Verdi
       outcome: { kind: 'retry', reason: 'server-error', detail, scope: 'target', afterMs: 250 },
     }
   const [reason, scope, ambiguous] = policy
+  const mayBeOfRecord = !known || code === UNKNOWN_SERVER_ERROR
   return {
     kind: 'failed',
     outcome: { kind: 'retry', reason, detail, scope, ...(ambiguous && { ambiguous: true }) },
+    ...(mayBeOfRecord && { mayBeOfRecord }),
   }
 }
 
