@@ -5,7 +5,8 @@ import { DELIVERED, deliverAll, message, never, type Options, open } from './bed
 const PASSWORD = 'the-right-password'
 
 function openOn({ brokers }: FakeCluster, options: Partial<Options> = {}) {
-  return open({ brokers, topic: 'events', compression: 'none', format: 'object', ...options })
+  const limits = { connectTimeout: '20s', timeout: '20s' }
+  return open({ brokers, topic: 'events', compression: 'none', format: 'object', ...limits, ...options })
 }
 
 /** Two brokers with passwords; the first one refuses them all, and the sink does not begin with it. */
