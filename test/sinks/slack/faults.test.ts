@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/sink/index.ts'
 import { freePort } from '../../servers/ports.ts'
 import { type Fault, startSlack } from '../../servers/slack.ts'
+import { waitFor } from '../../wait-for.ts'
 import { never, openSlack, tellOf } from './bed.ts'
 
 const ALONE = { mode: 'message' }
@@ -206,7 +207,10 @@ test('a stop ends a delivery soon, and what was not sent is tried again', async 
   fake.fault({ method: 'chat.postMessage', hang: 'before-headers' })
   const stop = new AbortController()
   const delivering = sink.deliver([tellOf({ name: 'a' }), tellOf({ name: 'b' })], stop.signal)
-  setTimeout(() => stop.abort(), 50)
+  await waitFor(() => fake.calls.some(({ method }) => method === 'chat.postMessage'), {
+    what: 'the first message',
+  })
+  stop.abort()
   const outcomes = await delivering
   expect(outcomes[0]).toMatchObject({ kind: 'retry', scope: 'sink', ambiguous: true })
   expect(outcomes[1]).toMatchObject({ kind: 'retry', scope: 'sink' })

@@ -19,11 +19,12 @@ async function deliverTo(answer: Answer): Promise<Outcome | undefined> {
   await using hook = await startReceiver()
   await using sink = await openSink(webhook, { url: hook.url, ...(answer.hang && { timeout: '300ms' }) })
   const deliver = async () => (await sink.deliver([messageOf()], never))[0]
-  // The limit is for the answer: a machine that pauses may have no connection by then.
-  if (answer.hang)
-    await waitFor(async () => (await deliver())?.kind === 'delivered', { what: 'a connection' })
   hook.answer(() => answer)
-  return await deliver()
+  if (!answer.hang) return await deliver()
+  // The limit is for the answer: a machine that pauses may have no connection by then.
+  const connected = (it: Outcome | undefined) =>
+    it?.kind === 'retry' && it.reason === 'network' ? undefined : it
+  return await waitFor(async () => connected(await deliver()), { what: 'a connection' })
 }
 
 test.each<[number, string, string?]>([
@@ -117,20 +118,21 @@ test.each([
 
 /** Answers with a status, and then a byte of body now and then, without an end. */
 async function startTrickle(status: number) {
-  const closed = Promise.withResolvers<void>()
+  let open = 0
   const server = createHttpServer((_request, response) => {
+    open++
     response.writeHead(status).write('so')
     const timer = setInterval(() => response.write('.'), 50)
     response.on('close', () => {
       clearInterval(timer)
-      closed.resolve()
+      open--
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
   return {
     url: `http://127.0.0.1:${port}/`,
-    closed: closed.promise,
+    closed: () => waitFor(() => open === 0, { what: 'the end of the answers' }),
     async [Symbol.asyncDispose]() {
       server.close()
       server.closeAllConnections()
@@ -144,7 +146,7 @@ test('a success whose body trickles is delivered soon, and its connection given 
   await using hook = await startTrickle(200)
   await using sink = await openSink(webhook, { url: hook.url })
   expect(await sink.deliver([messageOf()], never)).toEqual([{ kind: 'delivered' }])
-  await hook.closed
+  await hook.closed()
 })
 
 test.each([
@@ -176,9 +178,31 @@ test.each([
 test('the time limit is over all of an answer: one that trickles is cut, its status decides', async () => {
   await using hook = await startTrickle(422)
   await using sink = await openSink(webhook, { url: hook.url, timeout: '300ms' })
-  const [outcome] = await sink.deliver([messageOf()], never)
+  // A machine that pauses may have no status by then.
+  const hasStatus = ({ kind }: Outcome) => kind !== 'retry'
+  const outcome = await waitFor(async () => (await sink.deliver([messageOf()], never)).find(hasStatus), {
+    what: 'a status',
+  })
   expect(outcome).toMatchObject({ kind: 'rejected', detail: expect.stringMatching(/^HTTP 422: so\.*$/) })
-  await hook.closed
+  await hook.closed()
+})
+
+test('the time limit of an answer ends exactly then, however it trickles', () => {
+  vi.useFakeTimers()
+  let outcome: Outcome | undefined
+  const decide = (it: Outcome) => {
+    outcome = it
+  }
+  const exchange = new Exchange(decide, 300, { host: 'x', secure: false, mask: () => (text) => text })
+  vi.advanceTimersByTime(200)
+  exchange.onResponseStart(undefined, 422, {})
+  exchange.onResponseData(undefined, Buffer.from('so'))
+  vi.advanceTimersByTime(99)
+  exchange.onResponseData(undefined, Buffer.from('.'))
+  expect(outcome).toBeUndefined()
+  vi.advanceTimersByTime(1)
+  expect(outcome).toMatchObject({ kind: 'rejected', detail: 'HTTP 422: so.' })
+  vi.useRealTimers()
 })
 
 test('an explanation gets 5 s, however it trickles', () => {

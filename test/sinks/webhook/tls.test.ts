@@ -14,7 +14,7 @@ const server = authority.issue('hook.example.com')
 const client = authority.issue('kubeherald')
 
 async function attempt(options: object) {
-  await using sink = await openSink(webhook, { timeout: '2s', ...options })
+  await using sink = await openSink(webhook, { timeout: '20s', ...options })
   const [outcome] = await sink.deliver([messageOf()], never)
   return { outcome, health: await sink.health!(never) }
 }
