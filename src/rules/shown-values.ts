@@ -1,6 +1,7 @@
 import type { FieldChange, Resource } from '../model/event.ts'
 import { isMap } from '../text/plain-data.ts'
-import { redactNamed, SECRET_NAME } from '../text/redact.ts'
+import { redactNamed } from '../text/redact.ts'
+import { SECRET_NAME } from '../text/secret-forms.ts'
 
 /** A value from JSON.parse. */
 export type Json = unknown

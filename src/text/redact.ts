@@ -1,8 +1,5 @@
-const HEADER_NAMES = 'authorization|cookie'
-const VALUE_NAMES = 'token|pass(?:word|wd|phrase)|secret|(?:api|access|private|secret)[-_.]?key'
-
-/** Names whose values are secrets: `DB_PASSWORD`, `apiKey`, `auth-token`. */
-export const SECRET_NAME = new RegExp(`(?:${HEADER_NAMES}|${VALUE_NAMES}|pass|pwd|credentials?)$`, 'i')
+import { BASE64_LOGIN, NAMED_FORMS, PRIVATE_KEY, SECRET_NAME, TOKEN_FORMS } from './secret-forms.ts'
+import { redactBelow, redactRecords } from './secret-lines.ts'
 
 const REDACTED = '[redacted]'
 const MAX_DEPTH = 5
@@ -22,42 +19,25 @@ export function redactText(text: string): string {
     )
 }
 
-/** In a text some names have another meaning, too: `credentials: none found`, `PWD=/app`, `pass: 12`. */
-const TEXT_NAMES = String.raw`${VALUE_NAMES}|credentials?(?=\\{0,8}["']|[ \t]{0,64}=)|pwd(?!=/)|(?<=[-_.])(?:pass|pwd)|pass(?=\\{0,8}["'])`
-/** What is between a name and its value: `=`, `":`, `' =>`, `\\\":`, and `","value":` where the name is a value itself. */
-const BETWEEN = String.raw`\\{0,8}["']?(?:[ \t]{0,64}[,\n]\s{0,64}\\{0,8}["']?value\\{0,8}["']?)?[ \t]{0,64}[:=]{1,2}>?[ \t]{0,64}`
-/*
- * What repeats in the next three never has to be given back, as nothing behind it must match: so they take linear time. The bound is for
- * the stack, which each repetition uses.
- */
-/** A text to the same quote, which has as many backslashes before it in JSON within JSON, or to the end of its line. */
-const QUOTED = String.raw`(?<quote>\\{0,8}["'])(?:[^\\"'\n]+|''|\\+(?!["'\\])|(?!\k<quote>)\\*["']){0,99999}(?:\k<quote>)?`
-/** A list to its end, or that of its line. A bracket in front of an ordinary character does not end it. */
-const LIST = String.raw`\[(?:[^\]\n]+|\](?=[^\s,;:&})\]"'\\])){0,99999}\]?`
-/** The rest of a line, or of the quoted text that it is in; with `name="…"`, as in digests and cookies. */
-const REST = String.raw`(?:[\w-]{1,40}=\\{0,8}"[^"\n]*"(?=[\\"';, \n]|$)|[ ,;]|[^"'\n ,;]+){1,99999}`
-
-/** Values of headers have spaces: a scheme and its credentials, several cookies. */
-const HEADER_SECRET = new RegExp(`((?:${HEADER_NAMES})${BETWEEN})(?:${QUOTED}|${LIST}|${REST})`, 'gi')
-/** `password=…`, `"apiKey": "…"`, `token: Bearer …`, `secret: ["…"]`. */
-const NAMED_SECRET = new RegExp(
-  String.raw`((?:${TEXT_NAMES})${BETWEEN})(?:(?:bearer|basic) +)?(?:${QUOTED}|${LIST}|[^\s,;&"']+)`,
-  'gi',
-)
-/** Bearer tokens and JSON Web Tokens, with or without a name. */
-const BARE_TOKEN = /\bbearer +[\w.~+/=-]{8,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/gi
-/** Whole, without its end, or without its begin: of that at most 256 lines, since each line is tried as the first. */
-const PRIVATE_KEY =
-  /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?|(?:^[A-Za-z\d+/=]{16,80}\n){0,256}^[A-Za-z\d+/=]{1,80}\n-----END [A-Z ]{0,30}PRIVATE KEY-----/gm
-
-/** Returns a text with other values behind names of secrets: `--db-password=…`, `token: …`. Takes linear time. */
+/** Returns a text with other values behind, below and before names of secrets: `--db-password=…`, `token: …`. Takes linear time. */
 export function redactNamed(text: string, by: string): string {
-  return text.replace(HEADER_SECRET, `$1${by}`).replace(NAMED_SECRET, `$1${by}`)
+  return replaceForms(redactRecords(redactBelow(text, by), by), NAMED_FORMS, by)
 }
 
 /** Redacts what looks like a secret in text of other programs, by names of fields and forms of tokens. Takes linear time. */
 export function redactSecrets(text: string): string {
-  return redactNamed(redactText(text).replace(PRIVATE_KEY, REDACTED), REDACTED).replace(BARE_TOKEN, REDACTED)
+  const withoutKeys = redactText(text).replace(PRIVATE_KEY, REDACTED)
+  const withoutLogins = redactNamed(withoutKeys, REDACTED).replace(BASE64_LOGIN, redactLogin)
+  return replaceForms(withoutLogins, TOKEN_FORMS, REDACTED)
+}
+
+function redactLogin(whole: string, kept: string, login: string): string {
+  const isLogin = /^[\x21-\x7e]+:[\x20-\x7e]*$/.test(Buffer.from(login, 'base64').toString('latin1'))
+  return isLogin ? kept + REDACTED : whole
+}
+
+function replaceForms(text: string, forms: Readonly<Record<string, RegExp>>, by: string): string {
+  return Object.values(forms).reduce((it, form) => it.replace(form, `$<kept>${by}`), text)
 }
 
 /** Returns at most `most` characters of a text. A URL that the cut would leave without its end is left out as a whole. */
