@@ -1,6 +1,6 @@
 import type { FieldChange, Resource } from '../model/event.ts'
 import { isMap } from '../text/plain-data.ts'
-import { redactNamed } from '../text/redact.ts'
+import { redactForms } from '../text/redact.ts'
 import { SECRET_NAME } from '../text/secret-forms.ts'
 
 /** A value from JSON.parse. */
@@ -97,9 +97,9 @@ function maskWithin(value: Json, mask: Mask): Json {
 /** Masks a value, but not the members of a map. */
 type Mask = (value: Json) => Json
 
-/** Also values behind names of secrets: `--db-password=…`, `["--token", "…"]`, lines of a file in a ConfigMap. */
+/** Also what looks like a secret in texts: `--db-password=…`, `["--token", "…"]`, lines of a file in a ConfigMap, a private key. */
 function maskPart(value: Json): Json {
-  if (typeof value === 'string') return redactNamed(String(maskLogins(value)), HIDDEN)
+  if (typeof value === 'string') return redactForms(String(maskLogins(value)), HIDDEN)
   if (!Array.isArray(value)) return maskLogins(value)
   return value.map((it, i) => (typeof it === 'string' && isFlagOfSecret(value[i - 1]) ? HIDDEN : it))
 }
@@ -117,6 +117,8 @@ function isFlagOfSecret(flag: Json): boolean {
 }
 
 function isSecret(name: string, value: Json): boolean {
+  if (Array.isArray(value))
+    return value.length > 0 && isListOfScalars(value) && SECRET_NAME.test(name.replace(/s$/i, ''))
   return (typeof value === 'string' || typeof value === 'number') && value !== '' && SECRET_NAME.test(name)
 }
 

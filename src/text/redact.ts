@@ -1,4 +1,11 @@
-import { BASE64_LOGIN, NAMED_FORMS, PRIVATE_KEY, SECRET_NAME, TOKEN_FORMS } from './secret-forms.ts'
+import {
+  BASE64_LOGIN,
+  END_OF_PRIVATE_KEY,
+  NAMED_FORMS,
+  PRIVATE_KEY,
+  SECRET_NAME,
+  TOKEN_FORMS,
+} from './secret-forms.ts'
 import { redactBelow, redactRecords } from './secret-lines.ts'
 
 const REDACTED = '[redacted]'
@@ -19,21 +26,24 @@ export function redactText(text: string): string {
     )
 }
 
-/** Returns a text with other values behind, below and before names of secrets: `--db-password=…`, `token: …`. Takes linear time. */
-export function redactNamed(text: string, by: string): string {
-  return replaceForms(redactRecords(redactBelow(text, by), by), NAMED_FORMS, by)
+/** Returns a text with `by` for what looks like a secret, by names and forms, not in URLs. Takes linear time. */
+export function redactForms(text: string, by: string): string {
+  const withoutKeys = text.replace(PRIVATE_KEY, by)
+  const withoutNamed = replaceForms(redactRecords(redactBelow(withoutKeys, by), by), NAMED_FORMS, by)
+  const withoutLogins = withoutNamed.replace(BASE64_LOGIN, (whole, kept: string, login: string) =>
+    isLogin(login) ? kept + by : whole,
+  )
+  return replaceForms(withoutLogins, TOKEN_FORMS, by)
 }
 
-/** Redacts what looks like a secret in text of other programs, by names of fields and forms of tokens. Takes linear time. */
+/** Redacts what looks like a secret in text of other programs, also in its URLs. Takes linear time. */
 export function redactSecrets(text: string): string {
-  const withoutKeys = redactText(text).replace(PRIVATE_KEY, REDACTED)
-  const withoutLogins = redactNamed(withoutKeys, REDACTED).replace(BASE64_LOGIN, redactLogin)
-  return replaceForms(withoutLogins, TOKEN_FORMS, REDACTED)
+  return redactForms(redactText(text), REDACTED).replace(END_OF_PRIVATE_KEY, REDACTED)
 }
 
-function redactLogin(whole: string, kept: string, login: string): string {
-  const isLogin = /^[\x21-\x7e]+:[\x20-\x7e]*$/.test(Buffer.from(login, 'base64').toString('latin1'))
-  return isLogin ? kept + REDACTED : whole
+/** If a text in Base64 is `user:password`. */
+function isLogin(base64: string): boolean {
+  return /^[\x21-\x7e]+:[\x20-\x7e]*$/.test(Buffer.from(base64, 'base64').toString('latin1'))
 }
 
 function replaceForms(text: string, forms: Readonly<Record<string, RegExp>>, by: string): string {

@@ -105,9 +105,14 @@ export const TOKEN_FORMS: Readonly<Record<string, RegExp>> = {
 }
 
 const END_OF_KEY = String.raw`-{4,5} ?END [A-Z\d ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}`
-/** Whole, without its end, or without its begin: of that at most 256 lines, since each line is tried as the first. */
+/** Whole or without its end. Before it may be headers, such as `Proc-Type: 4,ENCRYPTED`. */
 export const PRIVATE_KEY = new RegExp(
-  String.raw`-{4,5} ?BEGIN [A-Z\d ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}(?:(?:\s|\\n){1,4}[A-Z][A-Za-z-]{1,20}: [^\n\\]{1,100}){0,9}[^-]*(?:${END_OF_KEY})?|(?:^ {0,64}[A-Za-z\d+/=]{16,80}\n){0,256}^ {0,64}[A-Za-z\d+/=]{1,80}\n {0,64}${END_OF_KEY}`,
+  String.raw`-{4,5} ?BEGIN [A-Z\d ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}(?:(?:\s|\\n){1,4}[A-Z][A-Za-z-]{1,20}: [^\n\\]{1,100}){0,9}[^-]*(?:${END_OF_KEY})?`,
+  'g',
+)
+/** Without its begin, as the end of a log may be: at most 256 lines, since each line is tried as the first. */
+export const END_OF_PRIVATE_KEY = new RegExp(
+  String.raw`(?:^ {0,64}[A-Za-z\d+/=]{16,80}\n){0,256}^ {0,64}[A-Za-z\d+/=]{1,80}\n {0,64}${END_OF_KEY}`,
   'gm',
 )
 

@@ -3,7 +3,6 @@ import { fieldChanges } from '../../src/rules/field-changes.ts'
 import { leastCpuMs } from '../cpu-time.ts'
 
 const DEPLOYMENT = { group: 'apps', kind: 'Deployment' }
-const SECRET = { group: '', kind: 'Secret' }
 
 /** `path: old → new`, one line for each change. */
 function told(old: object, next: object, resource = DEPLOYMENT): string[] {
@@ -215,47 +214,6 @@ const ROWS: Row[] = [
 
 test.each(ROWS)('tells %s', (_what, old, next, lines) => {
   expect(told(old, next)).toEqual(lines)
-})
-
-test('of a Secret neither values nor their hashes are told, only which of them changed', () => {
-  const old = { data: { password: 'sha256:1', gone: 'sha256:2', same: 'sha256:3' } }
-  const next = { data: { password: 'sha256:4', 'tls.key': 'sha256:5', same: 'sha256:3' }, type: 'Opaque' }
-  expect(told(old, next, SECRET)).toEqual([
-    'data.password: "***" → "***"',
-    'data.gone: "***" → undefined',
-    'data["tls.key"]: undefined → "***"',
-    'type: undefined → "Opaque"',
-  ])
-  expect(told({ data: { note: 'a' } }, { data: { note: 'b' } }, { group: '', kind: 'ConfigMap' })).toEqual([
-    'data.note: "a" → "b"',
-  ])
-})
-
-test('passwords in URLs are not told', () => {
-  const env = (url: string) => ({
-    spec: { env: [{ name: 'DATABASE_URL', value: url }], args: [`--db=${url}`] },
-  })
-  expect(told(env('postgres://app:hunter1@db-1/shop'), env('postgres://app:hunter2@db-2/shop'))).toEqual([
-    'spec.env[name=DATABASE_URL].value: "postgres://***@db-1/shop" → "postgres://***@db-2/shop"',
-    'spec.args: ["--db=postgres://***@db-1/shop"] → ["--db=postgres://***@db-2/shop"]',
-  ])
-})
-
-test('values behind names of secrets in arguments and texts are masked, those in messages of a status are not', () => {
-  const of = (word: string) => ({
-    spec: { args: [`--db-password=${word}`, '--token', word, '--token-ttl', word] },
-    data: {
-      'app.properties': `user=app\ndb.password=${word}\nsize=${word}`,
-      'app.json': `{"db_pwd":["${word}"],"env":[{"name":"SECRET_KEY","value":"${word}"}],"size":"${word}"}`,
-    },
-    status: { message: `cannot read secret: ${word}` },
-  })
-  expect(fieldChanges(of('one'), of('two'), DEPLOYMENT).map((it) => it.new)).toEqual([
-    ['--db-password=***', '--token', '***', '--token-ttl', 'two'],
-    'user=app\ndb.password=***\nsize=two',
-    '{"db_pwd":***,"env":[{"name":"SECRET_KEY","value":***}],"size":"two"}',
-    'cannot read secret: two',
-  ])
 })
 
 test('a Lease that was renewed tells nothing, one that changed its holder does', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { redactNamed, redactSecrets } from '../../src/text/redact.ts'
+import { redactForms, redactSecrets } from '../../src/text/redact.ts'
 import { leastCpuMs } from '../cpu-time.ts'
 
 const LOGIN = Buffer.from('me:hunter2').toString('base64')
@@ -193,7 +193,7 @@ test.each([
   ['{"value":"x","name":"DB_PASSWORD"}', '{"value":***,"name":"DB_PASSWORD"}'],
   ['--db-password x --user me', '--db-password *** --user me'],
 ])('in changes, too: %j', (text, expected) => {
-  expect(redactNamed(text, '***')).toBe(expected)
+  expect(redactForms(text, '***')).toBe(expected)
 })
 
 describe.each(Object.entries(HARMLESS))('an ordinary text stays: %s', (_, texts) => {
