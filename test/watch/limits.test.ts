@@ -128,7 +128,8 @@ test('what begins to wait while the watch is open is told in time, without anoth
   it.api.resourceVersion = '11'
   it.start()
   await it.arrived(1)
-  it.use(limitedRouting(smallLimits({ lastMs: 200 })))
+  // The wait has to be seen, also where the process pauses.
+  it.use(limitedRouting(smallLimits({ lastMs: 4_000 })))
   it.api.current()?.frame('ADDED', configMap(name('b'), 12))
   await waitFor(async () => (await it.rule())?.waiting === 1, { what: 'the next to wait' })
   await it.arrived(2)

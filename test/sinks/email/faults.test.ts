@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { EmailRoute } from '../../../sinks/email/config.ts'
 import { createDelivery } from '../../../sinks/email/deliver.ts'
 import email from '../../../sinks/email/index.ts'
@@ -232,13 +232,22 @@ test('a mailbox that stays full holds up the mail of others for ten minutes, and
 
 test('mails for which a slow server leaves no time or no session wait, and have not failed', async () => {
   const smtp = await start()
-  smtp.onStep((step) => (step === 'END' ? { delayMs: 400 } : undefined))
+  const beginMs = 60_000
+  const begin = new AbortController()
+  const timeout = AbortSignal.timeout
+  using _ = vi
+    .spyOn(AbortSignal, 'timeout')
+    .mockImplementation((ms) => (ms === beginMs ? begin.signal : timeout.call(AbortSignal, ms)))
+  smtp.onStep((step) => {
+    if (step === 'END') begin.abort()
+    return undefined
+  })
   const config = await optionsOf(email, optionsFor(smtp, { concurrency: 1 }))
   const { host, port, tls, auth, timeout: timeoutMs } = config
   const sessions = createSessions({ host, port, tls, auth, timeoutMs }, 1)
   const { store, log, userAgent } = contextOf()
   const deliver = createDelivery({
-    ...{ name: 'mail', beginMs: 200, config, sessions, store, log, userAgent },
+    ...{ name: 'mail', beginMs, config, sessions, store, log, userAgent },
     ...{ now: Date.now, mask: (text: string) => text, onRefused() {} },
   })
   const messages = (prefix: string) =>
