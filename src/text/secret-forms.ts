@@ -25,8 +25,8 @@ const NEXT_ITEM = String.raw`\n(?=[ \t]{0,64}(?:\]|\\{0,8}"(?:[^"\\\n]|\\.)*"[ \
 export const LIST = String.raw`\[(?:[^\]\n]+|\](?!/>)(?=[^\s,;:&})\]"'\\])|${NEXT_ITEM}){0,99999}\]?`
 /** A word; behind `,`, `;`, `&` or a quote only what cannot be the next name. */
 const WORD = String.raw`[^\s,;&"']+(?:[,;&"'](?=[^\s,;&"'=:(){}[\]]+(?:\s|$))[^\s,;&"']+){0,999}`
-/** The rest of a line, or of the quoted text that it is in; with `name="…"`, as in digests and cookies. */
-const REST = String.raw`(?:[\w-]{1,40}=\\{0,8}"[^"\n]*"(?=[\\"';, \n]|$)|[ ,;]|[^"'\n ,;]+){1,99999}`
+/** The rest of a line, or of the quoted text that it is in, up to another argument; with `name="…"`, as in digests and cookies. */
+const REST = String.raw`(?:[\w-]{1,40}=\\{0,8}"[^"\n]*"(?=[\\"';, \n]|$)|(?! --[a-z])[ ,;]|[^"'\n ,;]+){1,99999}`
 
 /** Values that are part of a message: `token: expired`, `secret: not found`, `--token to set`. */
 const MESSAGES =
@@ -43,7 +43,7 @@ const WRAPPED = String.raw`(?:(?:\w{1,40}\(){0,3}\w{0,2}(?=\\{0,8}["']))?${QUOTE
 /** Forms of secrets behind a name. What stays of a match is the group `kept`. Each takes linear time. */
 export const NAMED_FORMS: Readonly<Record<string, RegExp>> = {
   /** Values of headers have spaces: a scheme and its credentials, several cookies. */
-  header: form(`(?:${HEADER_NAMES})${BETWEEN}`, `(?:${QUOTED}|${LIST}|${REST})`),
+  header: form(`(?:${HEADER_NAMES})${BETWEEN}`, String.raw`(?=\S)${NO_SECRET}(?:${QUOTED}|${LIST}|${REST})`),
   /** `password=…`, `"apiKey": "…"`, `token: Bearer …`, `secret: ["…"]`. */
   value: form(
     `(?:${TEXT_NAMES})${BETWEEN}`,

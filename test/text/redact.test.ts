@@ -116,6 +116,8 @@ const SECRETS: Readonly<Record<string, readonly string[]>> = {
 const HARMLESS: Readonly<Record<string, readonly string[]>> = {
   'failures that are about a secret': [
     'token: expired',
+    'level=error authorization=none status=500 err=timeout',
+    '{ secure_cookie: true, level: info }',
     'password: incorrect',
     'error reading secret: not found',
     'Error: password: must not be empty',
@@ -216,6 +218,7 @@ test.each([
   ['Some(Token { token: Some("x"), size: 5 })', 'Some(Token { token: [redacted]), size: 5 })'],
   ['<token>x</token><size>5</size>', '<token>[redacted]</token><size>5</size>'],
   ['--token x --size 5', '--token [redacted] --size 5'],
+  ['--session-cookie=x; y --size=5', '--session-cookie=[redacted] --size=5'],
   ['curl -u me:x https://db.example', 'curl -u me:[redacted] https://db.example'],
   ["ALTER USER me IDENTIFIED BY 'x' ACCOUNT LOCK", 'ALTER USER me IDENTIFIED BY [redacted] ACCOUNT LOCK'],
   [`AKIAIOSFODNN7EXAMPLE,${AWS_SECRET}`, 'AKIAIOSFODNN7EXAMPLE,[redacted]'],
