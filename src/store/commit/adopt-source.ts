@@ -38,10 +38,14 @@ export function selectionOf(source: Source): Selection {
 
 /**
  * Returns the selections that were watched before a source takes over the state of `former`. None if the first list of `former`
- * was not complete, because then its index lacks objects.
+ * was not complete, because then its index lacks objects. All objects in its namespaces if all of them are still to be emitted.
  */
 export function watchedBefore(former: Source, checkpoint: Checkpoint): readonly Selection[] {
-  return checkpoint.adopting ?? (checkpoint.phase === 'seeding' ? [] : [selectionOf(former)])
+  const { adopting, phase, resourceVersion } = checkpoint
+  if (adopting) return adopting
+  if (phase === 'seeding') return []
+  const selection = selectionOf(former)
+  return [resourceVersion === '' ? { ...selection, labelSelector: '', fieldSelector: '' } : selection]
 }
 
 /**

@@ -14,6 +14,8 @@ export interface PlannedSource extends Source {
   verifyMs?: number
   /** What it takes over when it begins. */
   adoption?: Adoption | undefined
+  /** Its kind was recorded as absent: all is new in a place that was not watched yet. */
+  wasAbsent?: boolean
 }
 
 export interface WatchPlan {

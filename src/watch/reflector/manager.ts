@@ -13,6 +13,7 @@ import { type Catalogue, discover, objectIn, resolveKind } from '../client/disco
 import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
 import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
+import { hasPosition } from './progress.ts'
 import { createReflectorPool, type PoolParts } from './reflector-pool.ts'
 import { unresolved } from './reflector-status.ts'
 import { createRemovedWatches } from './removed-watches.ts'
@@ -159,7 +160,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     if (undecided.some((it) => it.source.spelling === spelling)) return
     for (const source of sources) {
       if (source.spelling !== spelling || source.metadataOnly) continue
-      if (!(await store.peek(source, stop.signal))) return
+      if (!hasPosition(await store.peek(source, stop.signal))) return
     }
     await store.absentKinds.remove(spelling, stop.signal)
   }

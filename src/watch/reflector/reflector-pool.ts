@@ -53,8 +53,8 @@ export function createReflectorPool(parts: PoolParts) {
     const wasAbsent = await store.absentKinds.has(spelling, stopped)
     // Whether metadata is gone for good matters to nobody.
     const custom = !planned.metadataOnly && (await crdStateOf(client, planned, stopped)) === 'there'
-    const isAllNew = wasAbsent && !(await replacesBegun(planned, stopped))
-    const source = { ...planned, custom, ...(isAllNew && { initial: 'emit' as const }) }
+    const isAllNew = wasAbsent && !planned.adoption?.hasBegun
+    const source = { ...planned, custom, wasAbsent, ...(isAllNew && { initial: 'emit' as const }) }
     const own = new AbortController()
     const status = initialStatus(source)
     const signal = AbortSignal.any([stopped, own.signal])
@@ -85,13 +85,6 @@ export function createReflectorPool(parts: PoolParts) {
         running.delete(source.key)
         if (!signal.aborted) parts.onEnd()
       })
-  }
-
-  /** Has a former selection of the resource been watched since the kind came? Then only what is new in that selection is. */
-  async function replacesBegun({ adoption }: PlannedSource, signal: AbortSignal): Promise<boolean> {
-    const formers = (await adoption?.formers(signal)) ?? []
-    const stored = await Promise.all(formers.map((it) => store.peek(it.source, signal)))
-    return stored.some((it) => it !== undefined && it.resourceVersion !== '')
   }
 
   /** Discovery may name what the API server answers 404 to: then it is asked ever more slowly. */

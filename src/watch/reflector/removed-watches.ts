@@ -1,12 +1,11 @@
-import type { Source, SourceStore } from '../../model/change.ts'
+import type { Checkpoint, Source, SourceStore } from '../../model/change.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { crdStateOf } from '../client/crd.ts'
 import { titleOf } from '../client/discovery.ts'
 import { type PlannedSource, planSources, storageOf, type WatchPlan } from '../plan/plan.ts'
 import { shardsOf } from '../plan/split.ts'
-import type { SelectionParts } from './takeover.ts'
-import { adoptionOf } from './takeover.ts'
+import { adoptionOf, type SelectionParts, watchedOf } from './takeover.ts'
 
 interface RemovedWatchesParts extends SelectionParts {
   client: ClusterClient
@@ -59,20 +58,22 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
     const fresh = plan.sources.filter(({ key }) => !isRunning(key))
     if (fresh.length === 0) return []
     const stored = await store.stored(signal)
-    for (const source of fresh) {
-      const isKnown = stored.some(({ key }) => key === source.key)
-      if (isKnown && !(await store.peek(source, signal))) log.error({ watch: source.title }, POSITION_GONE)
-    }
+    const unwanted = stored.filter((it) => isUnwanted(it, plan, current))
+    const known = fresh.filter(({ key }) => stored.some((it) => it.key === key))
+    const checkpoints = new Map<Source, Checkpoint | undefined>()
+    // Before any of them begins: one that does takes the positions of those that it replaces.
+    for (const source of [...known, ...unwanted]) checkpoints.set(source, await store.peek(source, signal))
+    for (const source of known)
+      if (!checkpoints.get(source)) log.error({ watch: source.title }, POSITION_GONE)
     return fresh.map((source) => {
       absent.delete(source.key)
       const isSame = ({ resource }: Source) => storageOf(resource) === storageOf(source.resource)
       const formers = async (asking: AbortSignal) =>
         (await store.stored(asking)).filter((it) => isSame(it) && isUnwanted(it, plan, current))
       const undecided = plan.undecided.map((it) => it.source).filter(isSame)
-      return {
-        ...source,
-        adoption: adoptionOf(parts, source, plan.sources.filter(isSame), undecided, formers),
-      }
+      const wanted = plan.sources.filter(isSame)
+      const watched = [source, ...unwanted.filter(isSame)].flatMap((it) => watchedOf(it, checkpoints.get(it)))
+      return { ...source, adoption: adoptionOf(parts, source, wanted, undecided, formers, watched) }
     })
   }
 

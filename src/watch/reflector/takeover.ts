@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type {
+  Checkpoint,
   FormerSource,
   KnownObject,
   PeekedCheckpoint,
@@ -22,6 +23,8 @@ export interface Adoption {
   /** Those that it replaces. Asked when it begins: another process may have replaced this one meanwhile. */
   formers(signal: AbortSignal): Promise<readonly FormerSource[]>
   parts: SelectionParts
+  /** Some of its namespaces were watched before it begins, by another selection or by itself. */
+  hasBegun: boolean
 }
 
 /**
@@ -34,6 +37,7 @@ export function adoptionOf(
   wanted: readonly PlannedSource[],
   undecided: readonly PlannedSource[],
   unwanted: (signal: AbortSignal) => Promise<readonly Source[]>,
+  watched: readonly Selection[],
 ): Adoption {
   const places = [...wanted, ...undecided].map((it) => ({ key: it.key, test: placeTest(parts, it) }))
   // What nobody selects any more goes to whichever comes first: there it ends.
@@ -44,13 +48,26 @@ export function adoptionOf(
     namespace === '' || wanted.some((it) => includesNamespace(parts, it, namespace))
   return {
     parts,
+    hasBegun: watched.some((it) => haveSameNamespaces(parts, source, it)),
     formers: async (signal) =>
       (await unwanted(signal)).filter(isReplaced).map((it) => ({ source: it, claims })),
   }
 }
 
-function includesNamespace(parts: SelectionParts, { shard: _, ...source }: PlannedSource, namespace: string) {
-  return placeTest(parts, source)({ namespace, uid: '', name: '', labelsJson: '{}' })
+function includesNamespace(parts: SelectionParts, { shard: _, ...selection }: Selection, namespace: string) {
+  return placeTest(parts, selection)({ namespace, uid: '', name: '', labelsJson: '{}' })
+}
+
+/** Returns whether there may be a namespace that both select. */
+function haveSameNamespaces(parts: SelectionParts, a: Selection, b: Selection): boolean {
+  const meets = (it: Selection, { namespace }: Selection) =>
+    namespace === '' || includesNamespace(parts, it, namespace)
+  return meets(a, b) && meets(b, a)
+}
+
+/** Returns the selections that were watched, as far as the checkpoint of a source shows. */
+export function watchedOf(source: Source, checkpoint: Checkpoint | undefined): readonly Selection[] {
+  return checkpoint?.adopting ?? (checkpoint?.resourceVersion ? [source] : [])
 }
 
 interface AdoptingParts {
@@ -131,15 +148,18 @@ export function comparisonOf(source: PlannedSource, session: SourceSession, left
   if (!parts) return {}
   const watched = scopes.map((it) => selectionTest(parts, it))
   const kept = leftOut.map((it) => placeTest(parts, it))
+  const places = scopes.map((it) => placeTest(parts, it))
   const isAny = (tests: readonly Test<ScannedObject>[], object: ScannedObject) =>
     tests.some((test) => test(object))
+  const isWatched = (object: ScannedObject) =>
+    isAny(watched, object) || (source.wasAbsent === true && !isAny(places, object))
   // Nobody knows of which fields an object that is not there was.
   const { fieldSelector } = source
   const isKnown = fieldSelector === '' || scopes.every((it) => it.fieldSelector === fieldSelector)
   const isIn = labelTest(parts, source)
   return {
     isNew: (object: ScannedObject) =>
-      source.initial === 'emit' || (isAny(watched, object) && !isAny(kept, object)),
+      source.initial === 'emit' || (isWatched(object) && !isAny(kept, object)),
     isSelected: (object: KnownObject) => isKnown && isIn(object),
   }
 }
