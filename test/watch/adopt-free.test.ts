@@ -11,6 +11,7 @@ import type { PlannedSource } from '../../src/watch/plan/plan.ts'
 import type { ReflectorStatus } from '../../src/watch/reflector/reflector-status.ts'
 import { adopt } from '../../src/watch/reflector/takeover.ts'
 import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
+import type { WatchEntry } from '../../src/watch/schema.ts'
 import { configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -79,52 +80,59 @@ test('what an earlier attempt has adopted is kept, although a process goes on wi
   })
 })
 
-test('a former source that comes back emits nothing that a living process has adopted from it, and what is new in the rest', async () => {
-  const inNamespace = (namespace: string, name: string, version: number) => {
-    const it = configMap(name, version) as { metadata: object }
-    return { ...it, metadata: { ...it.metadata, namespace } }
-  }
-  const objects = [inNamespace('shop', 'a', 5), inNamespace('pay', 'b', 6)]
-  let isOwned = false
-  await using it = await startWatchBed({
-    timing: { adoptWaitMs: 200 },
-    prepare(api) {
-      api.onList = ({ path }) => {
-        const namespace = /namespaces\/([^/]+)/.exec(path)?.[1]
-        const items = objects.filter(
-          (object) => namespace === undefined || object.metadata.namespace === namespace,
-        )
-        return { body: { metadata: { resourceVersion: api.resourceVersion }, items } }
-      }
-      // Whether the server splits the namespace is not known.
-      api.intercept = ({ path, query }, response) => {
-        if (!path.includes('/pay/') || !query.has('shardSelector')) return false
-        response.writeHead(503, { 'content-type': 'application/json' })
-        response.end(JSON.stringify(failure(503, 'ServiceUnavailable')))
-        return true
-      }
-    },
-    wrap: (store) => ({
-      ...store,
-      async peek(source, signal) {
-        const checkpoint = await store.peek(source, signal)
-        return checkpoint && { ...checkpoint, ownerAlive: isOwned && source.namespace === 'shop' }
+test.each<[string, WatchEntry['initial'], string[]]>([
+  ['', 'now', ['ADDED c@12 synthesized']],
+  [', which emits what exists,', 'emit', ['a@5', 'b@6', 'c@12'].map((it) => `ADDED ${it} synthesized`)],
+])(
+  'a former source that comes back%s emits nothing that a living process has adopted from it, and what is new in the rest',
+  async (_, initial, expected) => {
+    const inNamespace = (namespace: string, name: string, version: number) => {
+      const it = configMap(name, version) as { metadata: object }
+      return { ...it, metadata: { ...it.metadata, namespace } }
+    }
+    const objects = [inNamespace('shop', 'a', 5), inNamespace('pay', 'b', 6)]
+    let isOwned = false
+    await using it = await startWatchBed({
+      entries: [{ kind: 'ConfigMap', initial }],
+      timing: { adoptWaitMs: 200 },
+      prepare(api) {
+        api.onList = ({ path }) => {
+          const namespace = /namespaces\/([^/]+)/.exec(path)?.[1]
+          const items = objects.filter(
+            (object) => namespace === undefined || object.metadata.namespace === namespace,
+          )
+          return { body: { metadata: { resourceVersion: api.resourceVersion }, items } }
+        }
+        // Whether the server splits the namespace is not known.
+        api.intercept = ({ path, query }, response) => {
+          if (!path.includes('/pay/') || !query.has('shardSelector')) return false
+          response.writeHead(503, { 'content-type': 'application/json' })
+          response.end(JSON.stringify(failure(503, 'ServiceUnavailable')))
+          return true
+        }
       },
-    }),
-  })
-  const isWatched = (wanted: string) =>
-    waitFor(() => it.statuses().some(({ title, phase }) => title === wanted && phase === 'watching'), {
-      what: () => `${wanted} to be watched; there are ${JSON.stringify(it.statuses())}`,
+      wrap: (store) => ({
+        ...store,
+        async peek(source, signal) {
+          const checkpoint = await store.peek(source, signal)
+          return checkpoint && { ...checkpoint, ownerAlive: isOwned && source.namespace === 'shop' }
+        },
+      }),
     })
-  await isWatched('configmaps')
-  await it.stop()
-  it.start([{ kind: 'ConfigMap', namespaces: ['shop', 'pay'], shards: 2 }])
-  await isWatched('configmaps in shop')
-  await it.stop()
-  isOwned = true
-  objects.push(inNamespace('pay', 'c', 12))
-  it.api.resourceVersion = '12'
-  it.start()
-  await isWatched('configmaps')
-  expect(await it.enqueued()).toEqual(['ADDED c@12 synthesized'])
-})
+    const isWatched = (wanted: string) =>
+      waitFor(() => it.statuses().some(({ title, phase }) => title === wanted && phase === 'watching'), {
+        what: () => `${wanted} to be watched; there are ${JSON.stringify(it.statuses())}`,
+      })
+    await isWatched('configmaps')
+    await it.stop()
+    it.start([{ kind: 'ConfigMap', namespaces: ['shop', 'pay'], shards: 2, initial }])
+    await isWatched('configmaps in shop')
+    await it.stop()
+    isOwned = true
+    objects.push(inNamespace('pay', 'c', 12))
+    it.api.resourceVersion = '12'
+    it.start()
+    await isWatched('configmaps')
+    expect(await it.enqueued()).toEqual(expected)
+  },
+)

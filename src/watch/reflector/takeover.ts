@@ -151,15 +151,14 @@ export function comparisonOf(source: PlannedSource, session: SourceSession, left
   const places = scopes.map((it) => placeTest(parts, it))
   const isAny = (tests: readonly Test<ScannedObject>[], object: ScannedObject) =>
     tests.some((test) => test(object))
-  const isWatched = (object: ScannedObject) =>
-    isAny(watched, object) || (source.wasAbsent === true && !isAny(places, object))
+  const isAllNew = (object: ScannedObject) =>
+    source.initial === 'emit' || (source.wasAbsent === true && !isAny(places, object))
   // Nobody knows of which fields an object that is not there was.
   const { fieldSelector } = source
   const isKnown = fieldSelector === '' || scopes.every((it) => it.fieldSelector === fieldSelector)
   const isIn = labelTest(parts, source)
   return {
-    isNew: (object: ScannedObject) =>
-      source.initial === 'emit' || (isWatched(object) && !isAny(kept, object)),
+    isNew: (object: ScannedObject) => !isAny(kept, object) && (isAllNew(object) || isAny(watched, object)),
     isSelected: (object: KnownObject) => isKnown && isIn(object),
   }
 }
