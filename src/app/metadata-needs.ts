@@ -1,4 +1,4 @@
-import { mayMean, watchedKindOf } from '../config/lint/watched-kind.ts'
+import { isClusterScoped, mayMean, titleOf, watchedKindOf } from '../config/lint/watched-kind.ts'
 import type { Config } from '../config/schema.ts'
 import { isEventKind } from '../rules/kind.ts'
 import { type Patterns, parsePatterns } from '../rules/pattern.ts'
@@ -15,6 +15,11 @@ import type { EnrichSettings } from '../watch/schema.ts'
 /** Kinds that are known without a cluster. */
 export const KINDS: KindKnowledge = {
   isEvent: (kind) => watchedKindOf(kind)?.builtIn.some(isEventKind) ?? false,
+  coreClusterKind(kind) {
+    const watched = watchedKindOf(kind)
+    const isCore = watched?.builtIn[0]?.group === ''
+    return isCore && isClusterScoped(watched) ? titleOf(watched) : undefined
+  },
   mayMatch(patterns, kind) {
     const watched = watchedKindOf(kind)
     const parsed = patterns === undefined ? undefined : parsePatterns(patterns as Patterns)

@@ -22,6 +22,8 @@ export interface WatchedEntry {
 export interface KindKnowledge {
   /** Is it the cluster's own Event? */
   isEvent(kind: string): boolean
+  /** Returns the name of a kind of the core group without namespaces, however it is spelled; undefined for other kinds. */
+  coreClusterKind(kind: string): string | undefined
   /** Can a rule with this `when.kind` see objects of a watched kind? True when it is not certain. */
   mayMatch(patterns: unknown, kind: string): boolean
 }
@@ -84,7 +86,6 @@ const OWNED = ['Pod', ...BETWEEN]
 const CONTROLLERS = new Set(
   [...BETWEEN, ...UPPER, 'ReplicationController', 'Node'].map((it) => it.toLowerCase()),
 )
-const CLUSTER_SCOPED = new Set(['Node', 'Namespace', 'PersistentVolume'])
 
 /**
  * Which metadata the rules need, in the namespaces that the watches cover: pure, and without a cluster. May be left before each
@@ -98,7 +99,7 @@ export function* requirementsOf(
   templatesOf: RuleTemplates = () => undefined,
 ): Generator<void, MetadataRequirements> {
   const needs = { ...NO_REQUIREMENTS }
-  const wanted = new Wanted()
+  const wanted = new Wanted(knowledge)
   const upper = upperKinds(rules, settings)
   const named = new Map<keyof RelatedKeys, Set<string>>()
   for (const [i, rule] of rules.entries()) {
@@ -200,20 +201,27 @@ interface WantedKind {
 
 /** Joins what several rules want of one kind. */
 class Wanted {
+  readonly #knowledge: KindKnowledge
   readonly #kinds = new Map<string, WantedKind>()
   readonly #names = new Map<string, WantedKind>()
   readonly #all: WantedKind = { namespaces: undefined, annotations: new Set(), rules: new Set() }
 
+  constructor(knowledge: KindKnowledge) {
+    this.#knowledge = knowledge
+  }
+
   kind(
-    kind: string,
+    spelling: string,
     namespaces: readonly string[] | undefined,
     isEvent: boolean,
     annotations: readonly string[],
     rule: string,
   ): void {
+    const clusterKind = this.#knowledge.coreClusterKind(spelling)
+    const none = clusterKind !== undefined
     // Events about what is in no namespace are in "default".
-    const none = CLUSTER_SCOPED.has(kind)
     if (none && isEvent && namespaces && !hasPatterns(namespaces) && !namespaces.includes('default')) return
+    const kind = clusterKind ?? spelling
     const wished = none ? undefined : namespaces
     const known = this.#kinds.get(kind)
     if (known) known.namespaces = joinNamespaces(known.namespaces, wished)

@@ -170,8 +170,8 @@ test('metadata is read where the watches are, and the rules', () => {
   ])
 })
 
-test('nodes are read only where Events about nodes are', () => {
-  const rule = { when: { regarding: { kind: 'Node', labels: { pool: 'gpu' } } } }
+test.each(['Node', 'nodes', 'v1/Node'])('%s are read only where Events about nodes are', (kind) => {
+  const rule = { when: { regarding: { kind, labels: { pool: 'gpu' } } } }
   expect(needed([rule], [{ kind: 'Event', namespaces: ['shop'] }])).toEqual([])
   expect(needed([rule], [{ kind: 'Event', namespaces: ['default'] }])).toEqual(['Node'])
 })
@@ -231,12 +231,14 @@ test.each<[string, object, WatchedEntry[]]>([
     [{ kind: 'Pod', namespaces: ['shop'] }],
   ],
 ])('metadata %s and of namespaces that Events are about is one list', (_what, rule, watch) => {
-  const about = { when: { kind: 'Event', regarding: { kind: 'Namespace', annotations: { team: '*' } } } }
+  const about = ['Namespace', 'namespaces', 'ns', 'v1/Namespace'].map((kind) => ({
+    when: { kind: 'Event', regarding: { kind, annotations: { team: '*' } } },
+  }))
   const annotations = JSON.stringify(rule).includes('team/slack') ? ['team', 'team/slack'] : ['team']
-  for (const rules of [
-    [about, rule],
-    [rule, about],
-  ]) {
+  for (const rules of about.flatMap((it) => [
+    [it, rule],
+    [rule, it],
+  ])) {
     const { metadata } = needsFor(rules, [...watch, { kind: 'Event' }])
     expect(metadata).toEqual([
       { kind: 'Namespace', annotations, rules: expect.arrayContaining(['r0', 'r1']) },
