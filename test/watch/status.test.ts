@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { faultOf } from '../../src/watch/client/api-fault.ts'
 import { statusOf } from '../../src/watch/decode/frame.ts'
 import { failure } from '../servers/scripted-api.ts'
+import { waitFor } from '../wait-for.ts'
+import { startWatchBed } from './bed.ts'
 
 /** Numbers and texts that an API server, or whatever answers in its place, may put into a Status. */
 
@@ -40,4 +42,22 @@ test.each([
   ['a code, reason and message that are objects', { code: {}, reason: [], message: { a: 1 } }],
 ])('a Status that is %s is read as far as it can be', (_name, status) => {
   expect(statusOf(status, 500)).toEqual({ code: 500, reason: '', message: '', causes: [] })
+})
+
+test('a watch that nobody can split yet shows no password of what answers instead of the API server', async () => {
+  const message = 'http://me:hunter2@proxy.example does not answer'
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', shards: 2 }],
+    prepare(api) {
+      api.intercept = ({ query }, response) => {
+        if (!query.has('shardSelector')) return false
+        response.writeHead(503, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(failure(503, 'ServiceUnavailable', {}, message)))
+        return true
+      }
+    },
+  })
+  const shown = () => it.statuses().flatMap(({ lastError = [] }) => lastError)
+  await waitFor(() => shown().some((text) => text.includes('proxy.example')), { what: 'the status' })
+  expect(shown().join()).not.toContain('hunter2')
 })

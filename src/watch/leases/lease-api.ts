@@ -1,3 +1,4 @@
+import { redactMessage } from '../../text/redact.ts'
 import { ApiFault, faultOf } from '../client/api-fault.ts'
 import type { ClusterClient, ClusterResponse } from '../client/cluster-client.ts'
 import { type Group, type LeaseObject, labelsOf } from './lease.ts'
@@ -80,6 +81,7 @@ export function isRefusal(error: unknown): boolean {
   return code >= 400 && code < 500 && ![401, 408, 409, 429].includes(code)
 }
 
+/** Returns the message of an error as logs and status show it. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return redactMessage(error instanceof Error ? error.message : String(error))
 }

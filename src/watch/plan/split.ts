@@ -1,5 +1,6 @@
 import type { Source, SourceStore } from '../../model/change.ts'
 import type { Logger } from '../../observe/log.ts'
+import { redactMessage } from '../../text/redact.ts'
 import { ApiFault, faultOf, faultOfStream } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { collectionPath } from '../list/list.ts'
@@ -61,7 +62,7 @@ export function createSplitter({ client, store, log }: SplitterParts) {
       return (await choose(source, signal)) === 'shards' ? shardsOf(source) : [whole]
     } catch (error) {
       if (!(error instanceof ApiFault)) throw error
-      undecided.push({ source, message: error.message })
+      undecided.push({ source, message: redactMessage(error.message) })
       return []
     }
   }

@@ -178,6 +178,17 @@ test.each([403, 404, 422])(
   },
 )
 
+test.each([403, 503])('status has no password of what answers %i instead of the leases', async (code) => {
+  await using bed = await startLeaseBed()
+  const message = 'http://me:hunter2@proxy.example does not answer'
+  bed.server.fault = ({ applied }, response) =>
+    !applied && answer(response, code, { kind: 'Status', reason: 'Test', message, code })
+  const one = bed.start('one')
+  one.watch()
+  await waitFor(() => one.status.lastError?.includes('proxy.example'), { what: 'the status' })
+  expect(one.status.lastError).not.toContain('hunter2')
+})
+
 test('an update that is refused is told for the watch that it concerns', async () => {
   await using bed = await startLeaseBed()
   bed.server.fault = ({ method, path, applied }, response) =>
