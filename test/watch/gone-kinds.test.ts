@@ -42,6 +42,26 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
   expect(released).toEqual(['widgets.example.com in prod'])
 })
 
+test('of a kind that is spelled in two ways, and went while nobody looked, all objects are deleted', async () => {
+  let widgets: Widgets | undefined
+  const spellings = { dev: 'Widget', prod: 'widgets.example.com' }
+  await using it = await startWatchBed({
+    entries: Object.entries(spellings).map(([namespace, kind]) => ({ kind, namespaces: [namespace] })),
+    prepare(api) {
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: THERE })
+    },
+  })
+  const areWatched = () => it.statuses().filter(({ phase }) => phase === 'watching').length === 2
+  await waitFor(areWatched, { what: 'both watches' })
+  await it.stop()
+  widgets?.become(GONE)
+  it.start()
+  await it.arrived(2)
+  expect((await it.enqueued()).toSorted()).toEqual(
+    ['dev', 'prod'].map((namespace) => `DELETED w-${namespace}@5 synthesized`),
+  )
+})
+
 const waits = (it: Awaited<ReturnType<typeof startWatchBed>>) =>
   waitFor(() => it.statuses().some(({ phase }) => phase === 'waiting-for-kind'), {
     what: 'the kind to be waited for',

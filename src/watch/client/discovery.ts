@@ -1,3 +1,4 @@
+import type { Source } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import { statusOf } from '../decode/frame.ts'
 import { parseObject } from '../decode/json-bytes.ts'
@@ -197,6 +198,12 @@ export function resolveKind(spelling: string, catalogue: Catalogue): Resolution 
 export function namesResource(spelling: string, resource: DiscoveredResource): boolean {
   const version = spelling.includes('/') ? spelling.split('/').at(-2) : spelling.split('.')[1]
   return spells(spelling, resource) || spells(spelling, { ...resource, version: version ?? '' })
+}
+
+/** Returns whether a spelling names the resource of a source; of one that is not served, short names are unknown. */
+export function namesSource(spelling: string, source: Pick<Source, 'resource' | 'spelling'>): boolean {
+  const resource = { ...source.resource, singular: '', shortNames: [], preferred: true }
+  return spelling === source.spelling || namesResource(spelling, resource)
 }
 
 /** Does a spelling name this group, or none? */

@@ -1,5 +1,5 @@
 import type { Source } from '../../model/change.ts'
-import type { Catalogue } from '../client/discovery.ts'
+import { type Catalogue, namesSource } from '../client/discovery.ts'
 import { planSources, storageOf, type WatchPlan } from '../plan/plan.ts'
 import type { WatchEntry } from '../schema.ts'
 import type { WatchError } from './types.ts'
@@ -75,7 +75,7 @@ export class Additions {
 export function selects(entry: WatchEntry, source: Source): boolean {
   const { kind, namespaces = [''], labels = '', fields = '' } = entry
   return (
-    kind === source.spelling &&
+    namesSource(kind, source) &&
     namespaces.includes(source.namespace) &&
     labels.trim() === source.labelSelector &&
     fields.trim() === source.fieldSelector

@@ -39,8 +39,8 @@ export function entryOf(kind: Kind, initial: WatchOptions['initial']): WatchEntr
   }
   return {
     kind: options.kind,
-    ...(labels !== undefined && { labels }),
-    ...(fields !== undefined && { fields }),
+    ...(labels !== undefined && { labels: labels.trim() }),
+    ...(fields !== undefined && { fields: fields.trim() }),
     ...(namespaces && { namespaces: [...new Set(namespaces)].toSorted() }),
     initial: initial === 'skip' ? 'now' : 'emit',
   }

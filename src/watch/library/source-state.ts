@@ -9,7 +9,7 @@ import type {
 } from '../../model/change.ts'
 import { clusterFacts } from '../../model/cluster-facts.ts'
 import { deletionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
-import { apiVersionOf } from '../client/discovery.ts'
+import { apiVersionOf, namesSource } from '../client/discovery.ts'
 import { parseObject } from '../decode/json-bytes.ts'
 import type { Handoff } from './handoff.ts'
 import type { Change as GivenChange } from './types.ts'
@@ -79,9 +79,9 @@ export class SourceStates implements SourceStore {
     return [...this.#states.values()]
   }
 
-  /** Whether a source of this name was ever followed. */
+  /** Whether a source of this kind, however it is spelled, was ever followed. */
   knows(spelling: string): boolean {
-    return this.all().some(({ source }) => source.spelling === spelling)
+    return this.all().some(({ source }) => namesSource(spelling, source))
   }
 
   /** The ends of what the program still gets of kinds that are gone. */

@@ -2,7 +2,7 @@ import type { Checkpoint, Source, SourceStore } from '../../model/change.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { crdStateOf } from '../client/crd.ts'
-import { titleOf } from '../client/discovery.ts'
+import { namesSource, titleOf } from '../client/discovery.ts'
 import { type PlannedSource, planSources, storageOf, type WatchPlan } from '../plan/plan.ts'
 import { shardsOf } from '../plan/split.ts'
 import { adoptionOf, type SelectionParts, watchedOf } from './takeover.ts'
@@ -43,7 +43,7 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
   /** Would the entries that wait make this very source, if its resource were there? */
   function wouldBe(plan: WatchPlan, source: Source, current: string): boolean {
     const kind = titleOf(source.resource)
-    const asked = plan.waiting.filter((entry) => entry.kind === source.spelling)
+    const asked = plan.waiting.filter((entry) => namesSource(entry.kind, source))
     const resource = { ...source.resource, singular: '', shortNames: [], preferred: true }
     const named = asked.map((entry) => ({ ...entry, kind }))
     const { sources } = planSources(named, { resources: [resource], silentGroups: [] }, current, matcherOf)

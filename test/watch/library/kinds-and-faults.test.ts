@@ -172,12 +172,14 @@ test('one namespace of a kind can be removed by its options; the others go on', 
   expect(labels()).toEqual(['ADDED a@11'])
 })
 
-test('options that differ only in the order of namespaces, or by a selector that is undefined, name the same watch', async () => {
+test('options that differ only in the order of namespaces, in spaces around a selector, or by one that is undefined, name the same watch', async () => {
   await using it = await startLibraryBed()
   const changes = it.open({ kinds: [{ kind: 'ConfigMap', namespaces: ['shop', 'pay'] }] })
   collect(changes)
   await changes.synced
   expect(await changes.remove({ kind: 'ConfigMap', namespaces: ['pay', 'shop'] })).toBe(true)
+  await changes.add({ kind: 'ConfigMap', labels: 'app=web' })
+  expect(await changes.remove({ kind: 'ConfigMap', labels: ' app=web ' })).toBe(true)
   await changes.add('ConfigMap')
   expect(await changes.remove({ kind: 'ConfigMap', labels: undefined } as unknown as Kind)).toBe(true)
 })

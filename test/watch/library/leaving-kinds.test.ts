@@ -83,3 +83,29 @@ test('such a kind that returns meanwhile begins after all of its deletions', asy
     ...['ADDED a@5 synthesized', 'ADDED b@5 synthesized'],
   ])
 })
+
+test('a kind that goes is waited for, and removed, by each of its spellings', async () => {
+  await using it = await startLibraryBed({ objects: [configMap('c', 6)] })
+  const widgets = serveWidgets(it.api, {
+    begin: THERE,
+    namesIn: (namespace) => [`${namespace}-1`, `${namespace}-2`],
+  })
+  const pay = { kind: KIND, namespaces: ['pay'] }
+  const changes = it.open({ kinds: [{ kind: 'Widget', namespaces: ['shop'] }, pay] })
+  let isRemoved = false
+  const { labels, arrived, done } = collect(changes, async ({ type, namespace }) => {
+    if (type !== 'DELETED' || namespace !== 'pay' || isRemoved) return
+    // By then it is known that the kind is not served.
+    await isLookedFor(it, 2)
+    isRemoved = await changes.remove(pay)
+    await changes.add('ConfigMap')
+  })
+  await changes.synced
+  await arrived(4)
+  widgets.become(GONE)
+  await Promise.race([arrived(8), done])
+  const later = labels()
+    .slice(4)
+    .map((it) => it.split('@')[0])
+  expect(later.toSorted()).toEqual(['ADDED c', 'DELETED pay-1', 'DELETED shop-1', 'DELETED shop-2'])
+})
