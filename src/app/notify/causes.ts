@@ -143,27 +143,43 @@ export class LastingCauses {
 /** More failing watches than this are one report: they probably have one cause, such as an API server that is down. */
 const MOST_WATCHES = 3
 
-/**
- * Returns the failures that have lasted, with one for all watches where many fail at the moment, or the report that many fail is open: some
- * recover before others. A watch whose own report is open stays on its own.
- */
-export function joinWatches(
-  lasting: readonly LastingCause<Cause>[],
-  causes: readonly Cause[],
-  isOpen: (name: string) => boolean,
-): LastingCause<Cause>[] {
-  const isJoined = (it: Cause) => it.on === 'watch-failing' && !isOpen(nameOf(it))
-  const failing = causes.filter(isJoined)
-  const joined = lasting.filter(isJoined)
-  const [first] = joined
-  if (!first || (failing.length <= MOST_WATCHES && !isOpen(first.on))) return [...lasting]
-  const titles = failing.slice(0, 10).map(({ subject }) => subject)
+/** Remembers which failing watches one report has in common. */
+export class JoinedWatches {
+  #titles: ReadonlySet<string> = new Set()
+
+  /**
+   * Returns the failures that have lasted, with one for all watches where many fail at the moment. Those that it has in common stay so while
+   * it is open: some recover before others. A watch whose own report is open stays on its own, as does one that fails later, with few others.
+   */
+  of(
+    lasting: readonly LastingCause<Cause>[],
+    causes: readonly Cause[],
+    isOpen: (name: string) => boolean,
+  ): LastingCause<Cause>[] {
+    const isOfWatch = (it: Cause) => it.on === 'watch-failing' && !isOpen(nameOf(it))
+    const failing = causes.filter(isOfWatch).map(({ subject }) => subject)
+    const isMany = failing.length > MOST_WATCHES
+    const lasted = new Set(lasting.filter(isOfWatch).map(({ subject }) => subject))
+    const former = this.#titles
+    this.#titles = new Set(
+      isOpen('watch-failing')
+        ? failing.filter((it) => former.has(it) || (isMany && lasted.has(it)))
+        : failing.filter(() => isMany),
+    )
+    const isJoined = (it: Cause) => isOfWatch(it) && this.#titles.has(it.subject)
+    const joined = lasting.filter(isJoined)
+    if (joined.length === 0) return [...lasting]
+    return [...lasting.filter((it) => !isJoined(it)), together(joined, [...this.#titles])]
+  }
+}
+
+function together(joined: readonly LastingCause<Cause>[], failing: readonly string[]): LastingCause<Cause> {
+  const titles = failing.slice(0, 10)
   const more = failing.length > titles.length ? ', …' : ''
   const count = failing.length === 1 ? '1 watch fails' : `${failing.length} watches fail`
-  const message = `${count} (${titles.join(', ')}${more}). ${first.message}`
+  const message = `${count} (${titles.join(', ')}${more}). ${joined[0]?.message}`
   const sinceMs = Math.min(...joined.map((it) => it.sinceMs))
-  const together = { on: first.on, subject: '', reason: 'WatchesFailing', message, sinceMs }
-  return [...lasting.filter((it) => !isJoined(it)), together]
+  return { on: 'watch-failing', subject: '', reason: 'WatchesFailing', message, sinceMs }
 }
 
 /** Returns the name of a cause, equal in all processes: `sink-failing/oncall`. */

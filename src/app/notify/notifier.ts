@@ -17,7 +17,7 @@ import {
   type CauseName,
   causesOf,
   heartbeatOf,
-  joinWatches,
+  JoinedWatches,
   type LastingCause,
   LastingCauses,
   nameOf,
@@ -61,7 +61,11 @@ const LEDGER_POLL_MS = 60_000
  * fails, and survives a restart. The report that a failure is over follows once. While Redis cannot be used, nothing can be reported.
  */
 export function startNotifier(parts: NotifierParts): { close(): Promise<void> } {
-  const memory: Memory = { lasting: new LastingCauses(), over: new LastingCauses() }
+  const memory: Memory = {
+    lasting: new LastingCauses(),
+    over: new LastingCauses(),
+    joined: new JoinedWatches(),
+  }
   let fault: string | undefined
   const { redis, keys, clock } = parts
   let ledger = { isBalanced: true, readMs: Number.NEGATIVE_INFINITY }
@@ -91,11 +95,12 @@ export function startNotifier(parts: NotifierParts): { close(): Promise<void> } 
 interface Memory {
   lasting: LastingCauses
   over: LastingCauses
+  joined: JoinedWatches
 }
 
 async function look(
   parts: NotifierParts,
-  { lasting, over }: Memory,
+  { lasting, over, joined }: Memory,
   isBalanced: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -116,11 +121,11 @@ async function look(
   const causes = causesOf(state, to).filter((cause) => on.some((it) => it === cause.on))
   const reportOf = (name: string) => open.find((it) => nameOf(it) === name)
   const isOpen = (name: string) => reportOf(name) !== undefined
-  for (const cause of joinWatches(lasting.of(causes, nowMs), causes, isOpen)) {
+  for (const cause of joined.of(lasting.of(causes, nowMs), causes, isOpen)) {
     const former = reportOf(nameOf(cause))
     await reportFailure(parts, cause, { to, former, dead: dead?.totals.get(cause.subject) ?? 0 }, signal)
   }
-  const recovered = open.filter((it) => progressOf(it, state) === 'over')
+  const recovered = open.filter((it) => progressOf(it, state, isOpen) === 'over')
   for (const report of over.of(recovered, nowMs)) await reportRecovery(parts, report, to, signal)
   const beat = heartbeat && heartbeatOf(state)
   if (beat) await sendHeartbeat(parts, beat, { to: heartbeat.to ?? to, everyMs: heartbeat.every }, signal)
@@ -247,8 +252,9 @@ async function readOpenReports(
       open.push({ ...cause, beganMs: Number(beganMs), last: await redis.get(keys.reported(name)) })
     else await redis.hdel(keys.openReports, name)
   }
+  const isOpen = (name: string) => open.some((it) => nameOf(it) === name)
   for (const report of open)
-    if (progressOf(report, state) === 'lasts')
+    if (progressOf(report, state, isOpen) === 'lasts')
       await redis.set(keys.lasting(nameOf(report)), 1, 'PX', quietMs(report.last))
   return open
 }

@@ -1,6 +1,7 @@
 import { OWN_FAILURES } from '../../config/schema/notify.ts'
+import type { WatchStatus } from '../../model/status.ts'
 import { durationOf } from '../../sink/template/formats.ts'
-import { type CauseName, fails, type OwnReport, type OwnState, withTitles } from './causes.ts'
+import { type CauseName, fails, nameOf, type OwnReport, type OwnState, withTitles } from './causes.ts'
 
 /** Returns the failure that `nameOf` gave this name; undefined where no version of ours did. */
 export function parseName(name: string): CauseName | undefined {
@@ -12,16 +13,21 @@ export function parseName(name: string): CauseName | undefined {
 /**
  * Returns whether a reported failure lasts or is over; undefined where this process does not know, as of a watch that another one has.
  * A watch that no entry has any more, or that has another title since its kind is resolved, does not fail any more. Dead letters have
- * happened, and are never over.
+ * happened, and are never over. A watch whose own report is open is not one of the many of another.
  */
-export function progressOf({ on, subject }: CauseName, state: OwnState): 'lasts' | 'over' | undefined {
+export function progressOf(
+  { on, subject }: CauseName,
+  state: OwnState,
+  isOpen: (name: string) => boolean,
+): 'lasts' | 'over' | undefined {
   const { sinks, config, isLedgerBalanced } = state
   const lasts = (it: boolean) => (it ? 'lasts' : 'over')
   switch (on) {
     case 'watch-failing': {
       const watches = [...state.watches, ...withTitles(state.metadata)]
       const some = watches.filter(({ title }) => subject === '' || title === subject)
-      if (some.some(fails)) return 'lasts'
+      const isOfIt = ({ title }: WatchStatus) => subject !== '' || !isOpen(nameOf({ on, subject: title }))
+      if (some.some((it) => fails(it) && isOfIt(it))) return 'lasts'
       if (some.length === 0) return isResolved(watches) ? 'over' : undefined
       return some.some(({ phase, ready }) => phase === 'watching' && ready) ? 'over' : undefined
     }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import {
   causesOf,
   heartbeatOf,
-  joinWatches,
+  JoinedWatches,
   LastingCauses,
   nameOf,
   type OwnState,
@@ -27,11 +27,13 @@ const WELL: OwnState = {
   isLedgerBalanced: true,
 }
 /** The names of what is reported of causes that have lasted, while the reports of these names are open. */
-const names = (state: Partial<OwnState>, open: readonly string[] = []) => {
+const names = (state: Partial<OwnState>, open: readonly string[] = [], joined = new JoinedWatches()) => {
   const causes = causesOf({ ...WELL, ...state }, 'ops')
   const lasting = causes.map((it) => ({ ...it, sinceMs: 0 }))
-  return joinWatches(lasting, causes, (name) => open.includes(name)).map(nameOf)
+  return joined.of(lasting, causes, (name) => open.includes(name)).map(nameOf)
 }
+const failing = (titles: readonly string[]): WatchStatus[] =>
+  titles.map((title) => ({ ...WATCH, title, phase: 'failing' }))
 
 test.each<[string, Partial<OwnState>, readonly string[]]>([
   ['nothing is reported while all is well', {}, []],
@@ -123,42 +125,60 @@ test('a failure is reported when it has lasted for a minute, and from the beginn
 
 test('watches that fail without a break are reported, however the number of failing ones changes', () => {
   const lasting = new LastingCauses()
-  const failing = (titles: readonly string[]) =>
-    causesOf({ ...WELL, watches: titles.map((title) => ({ ...WATCH, title, phase: 'failing' })) }, 'ops')
+  const joined = new JoinedWatches()
   const reported: string[] = []
   for (let seconds = 0; seconds <= 60; seconds += 10) {
-    const causes = failing(seconds % 80 < 40 ? ['a', 'b', 'c', 'd'] : ['a', 'b', 'c'])
-    reported.push(...joinWatches(lasting.of(causes, seconds * 1_000), causes, () => false).map(nameOf))
+    const watches = failing(seconds % 80 < 40 ? ['a', 'b', 'c', 'd'] : ['a', 'b', 'c'])
+    const causes = causesOf({ ...WELL, watches }, 'ops')
+    reported.push(...joined.of(lasting.of(causes, seconds * 1_000), causes, () => false).map(nameOf))
   }
   expect(reported).toEqual(['watch-failing/a', 'watch-failing/b', 'watch-failing/c'])
 })
 
 test('many failing watches are one report as soon as one of them has lasted, with when it began', () => {
-  const causes = causesOf(
-    { ...WELL, watches: ['a', 'b', 'c', 'd'].map((title) => ({ ...WATCH, title, phase: 'failing' })) },
-    'ops',
-  )
+  const causes = causesOf({ ...WELL, watches: failing(['a', 'b', 'c', 'd']) }, 'ops')
   const lasting = causes.slice(0, 2).map((it, i) => ({ ...it, sinceMs: 1_000 - i }))
-  const reports = joinWatches(lasting, causes, () => false)
+  const reports = new JoinedWatches().of(lasting, causes, () => false)
   expect(reports).toMatchObject([{ on: 'watch-failing', subject: '', sinceMs: 999 }])
   expect(reports[0]?.message).toContain('a, b, c, d')
-  expect(joinWatches([], causes, () => false)).toEqual([])
+  expect(new JoinedWatches().of([], causes, () => false)).toEqual([])
 })
 
 test('while the report that many watches fail is open, those that still fail have none of their own', () => {
-  const watches = ['a', 'b'].map((title): WatchStatus => ({ ...WATCH, title, phase: 'failing' }))
-  expect(names({ watches }, ['watch-failing'])).toEqual(['watch-failing'])
-  expect(names({ watches }, ['watch-failing', 'watch-failing/a'])).toEqual([
+  const watches = failing(['a', 'b'])
+  const joined = new JoinedWatches()
+  expect(names({ watches: failing(['a', 'b', 'c', 'd']) }, [], joined)).toEqual(['watch-failing'])
+  expect(names({ watches }, ['watch-failing'], joined)).toEqual(['watch-failing'])
+  expect(names({ watches }, ['watch-failing', 'watch-failing/a'], joined)).toEqual([
     'watch-failing/a',
     'watch-failing',
   ])
 })
 
+test('while the report that many watches fail is open, one that begins to fail has its own, also after it was one of them', () => {
+  const joined = new JoinedWatches()
+  const at = (...titles: string[]) => names({ watches: failing(titles) }, ['watch-failing'], joined)
+  names({ watches: failing(['a', 'b', 'c', 'd']) }, [], joined)
+  expect(at('a', 'b', 'new')).toEqual(['watch-failing/new', 'watch-failing'])
+  expect(at('a')).toEqual(['watch-failing'])
+  expect(at('a', 'b')).toEqual(['watch-failing/b', 'watch-failing'])
+  expect(at('a', 'b', 'c', 'new')).toEqual(['watch-failing'])
+})
+
+test('a watch is not joined by one moment at which many fail', () => {
+  const joined = new JoinedWatches()
+  const isOpen = (name: string) => name === 'watch-failing'
+  const causes = (titles: readonly string[]) => causesOf({ ...WELL, watches: failing(titles) }, 'ops')
+  expect(joined.of([], causes(['a', 'b', 'c', 'd']), isOpen)).toEqual([])
+  const later = causes(['a']).map((it) => ({ ...it, sinceMs: 0 }))
+  expect(joined.of(later, causes(['a']), isOpen).map(nameOf)).toEqual(['watch-failing/a'])
+})
+
 test('a watch whose own report is open is not joined with others', () => {
-  const watches = ['a', 'b', 'c', 'd'].map((title): WatchStatus => ({ ...WATCH, title, phase: 'failing' }))
+  const watches = failing(['a', 'b', 'c', 'd'])
   const single = ['a', 'b', 'c', 'd'].map((it) => `watch-failing/${it}`)
   expect(names({ watches }, single.slice(0, 1))).toEqual(single)
-  const more = ['e', 'f', 'g'].map((title): WatchStatus => ({ ...WATCH, title, phase: 'failing' }))
+  const more = failing(['e', 'f', 'g'])
   expect(names({ watches: [...watches, ...more] }, single.slice(0, 1))).toEqual([single[0], 'watch-failing'])
 })
 

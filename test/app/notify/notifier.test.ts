@@ -21,6 +21,8 @@ async function startNotifyBed(settings: object, log = silentLog) {
   const state: {
     sinks: SinkStatus[]
     watches: WatchStatus[]
+    /** Where the second process has others. */
+    watchesOfTwo?: WatchStatus[]
     names: string[]
     notify: Notify
     rejected?: string
@@ -43,7 +45,7 @@ async function startNotifyBed(settings: object, log = silentLog) {
       ...{ log, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
       settings: () => state.notify,
       sinkNames: () => state.names,
-      watches: () => state.watches,
+      watches: () => (instance === 'two' && state.watchesOfTwo) || state.watches,
       metadata: () => [],
       sinks: () => {
         looked++
@@ -231,6 +233,26 @@ test('what fails again after its recovery is reported again, and then has to be 
   const reasons = ['SinkFailing', 'Recovered']
   expect(await it.reasons()).toEqual([...reasons, ...reasons, ...reasons])
 })
+
+test.each(['the same', 'another'])(
+  'a watch that begins to fail in %s process is reported while the report that many fail is open',
+  async (process) => {
+    await using it = await startNotifyBed({ on: ['watch-failing'] })
+    const watches = (titles: string, phase: WatchStatus['phase']) =>
+      [...titles].map((title) => ({ ...WATCH, title, phase }))
+    if (process === 'another') it.state.watchesOfTwo = [WATCH]
+    it.state.watches = watches('abcde', 'failing')
+    await it.untilReports(1, 61_000)
+    if (process === 'another') it.state.watchesOfTwo = watches('n', 'failing')
+    else it.state.watches = [...watches('bcde', 'watching'), ...watches('an', 'failing')]
+    const isReported = async () => {
+      it.clock.ms += 10_000
+      return (await it.deliveries()).some(({ event }) => event.event?.regarding.name === 'n')
+    }
+    await waitFor(isReported, { what: 'the report of its own' })
+    expect(await it.reader.hexists(it.keys.openReports, 'watch-failing')).toBe(1)
+  },
+)
 
 test('nothing is reported about a sink that was removed while it failed', async () => {
   await using it = await startNotifyBed({})

@@ -16,8 +16,10 @@ const WELL: OwnState = {
   newDeadLetters: new Map(),
   isLedgerBalanced: true,
 }
-const progress = (name: string, state: Partial<OwnState>) =>
-  progressOf(parseName(name) as NonNullable<ReturnType<typeof parseName>>, { ...WELL, ...state })
+const progress = (name: string, state: Partial<OwnState>, open: readonly string[] = []) =>
+  progressOf(parseName(name) as NonNullable<ReturnType<typeof parseName>>, { ...WELL, ...state }, (it) =>
+    open.includes(it),
+  )
 
 test.each<[string, string, Partial<OwnState>, ReturnType<typeof progressOf>]>([
   ['a healthy sink', 'sink-failing/hook', {}, 'over'],
@@ -67,6 +69,13 @@ test.each<[string, string, Partial<OwnState>, ReturnType<typeof progressOf>]>([
   ['dead letters', 'dead-letter/hook', {}, undefined],
 ])('%s: a reported failure %s', (_what, name, state, expected) => {
   expect(progress(name, state)).toBe(expected)
+})
+
+test('the report that many watches fail is over while only watches with reports of their own fail', () => {
+  const state = { watches: [PODS, FAILING] }
+  expect(progress('watch-failing', state, ['watch-failing', 'watch-failing/jobs'])).toBe('over')
+  expect(progress('watch-failing', state, ['watch-failing', 'watch-failing/pods'])).toBe('lasts')
+  expect(progress('watch-failing/jobs', state, ['watch-failing', 'watch-failing/jobs'])).toBe('lasts')
 })
 
 test('the name of a failure is read back, whatever its subject contains', () => {
