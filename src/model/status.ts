@@ -40,6 +40,18 @@ export function isFailing(watch: { phase: WatchStatus['phase']; lastError?: stri
   return phase === 'failing' || (phase === 'resolving' && lastError !== undefined)
 }
 
+/**
+ * Returns whether a process evaluates changes, or would if it could: false where another process works on each of its watches, also while
+ * this one has lost the API server. Its related metadata is not used then.
+ */
+export function evaluates(watches: readonly Pick<WatchStatus, 'phase' | 'behind'>[]): boolean {
+  return watches.some(({ phase, behind }) => {
+    // While no process works on a watch, it is behind.
+    if (phase === 'reconnecting') return behind !== undefined
+    return phase !== 'standby' && phase !== 'stopped' && phase !== 'waiting-for-kind'
+  })
+}
+
 const METADATA = 'metadata of '
 
 /** Returns the title of a watch of metadata, also before its kind is resolved, when its status has that of the kind. */

@@ -1,5 +1,6 @@
 import {
   describeRestart,
+  evaluates,
   isFailing,
   metadataTitle,
   TOO_FAR_BEHIND_MS,
@@ -161,7 +162,9 @@ function troublesOf(report: StatusReport, watches: readonly Watch[], sinks: read
       return isBehind(it) ? [`watch ${it.title} is behind for ${lasting(it.behindMs ?? 0)}${why}`] : []
     }),
     // Each process has its own watches of metadata.
-    ...new Set(instances.flatMap(({ metadata = [] }) => metadata.flatMap(metadataTrouble))),
+    ...new Set(
+      instances.flatMap((it) => (evaluates(it.watches) ? (it.metadata ?? []).flatMap(metadataTrouble) : [])),
+    ),
     ...sinks.flatMap(({ name, health, lastError, oldestMs, pending, quarantined, failingTargets }) => {
       const why = lastError === undefined ? '' : `: ${lastError}`
       const since = oldestMs === undefined ? '' : `, the oldest for ${lasting(report.atMs - oldestMs)}`

@@ -1,6 +1,7 @@
 import type { OwnFailure } from '../../config/schema/notify.ts'
 import {
   type ConfigStatus,
+  evaluates,
   isFailing,
   metadataTitle,
   type SinkStatus,
@@ -55,7 +56,7 @@ export function causesOf(state: OwnState, to: string): Cause[] {
   const { watches, metadata, sinks, config, newDeadLetters, isLedgerBalanced } = state
   return [
     ...watches.filter(fails).map((it) => watchCause(it, 'its changes do not arrive')),
-    ...withTitles(metadata)
+    ...(evaluates(watches) ? withTitles(metadata) : [])
       .filter(fails)
       .map((it) => watchCause(it, 'rules that use it do not match, or use what was known before')),
     ...sinks.filter(({ sink, healthy }) => !healthy && sink !== to).map(sinkCause),

@@ -1,5 +1,5 @@
 import { OWN_FAILURES } from '../../config/schema/notify.ts'
-import type { WatchStatus } from '../../model/status.ts'
+import { evaluates, type WatchStatus } from '../../model/status.ts'
 import { durationOf } from '../../sink/template/formats.ts'
 import { type CauseName, fails, nameOf, type OwnReport, type OwnState, withTitles } from './causes.ts'
 
@@ -24,11 +24,14 @@ export function progressOf(
   const lasts = (it: boolean) => (it ? 'lasts' : 'over')
   switch (on) {
     case 'watch-failing': {
-      const watches = [...state.watches, ...withTitles(state.metadata)]
+      const metadata = withTitles(state.metadata)
+      const used = evaluates(state.watches) ? metadata : []
+      if (used.length === 0 && metadata.some(({ title }) => title === subject)) return undefined
+      const watches = [...state.watches, ...used]
       const some = watches.filter(({ title }) => subject === '' || title === subject)
       const isOfIt = ({ title }: WatchStatus) => subject !== '' || !isOpen(nameOf({ on, subject: title }))
       if (some.some((it) => fails(it) && isOfIt(it))) return 'lasts'
-      if (some.length === 0) return isResolved(watches) ? 'over' : undefined
+      if (some.length === 0) return isResolved([...state.watches, ...metadata]) ? 'over' : undefined
       return some.some(({ phase, ready }) => phase === 'watching' && ready) ? 'over' : undefined
     }
     case 'sink-failing': {

@@ -49,3 +49,12 @@ test.each<[string, Partial<WatchStatus>]>([
   expect(troubles.filter((it) => it.startsWith('metadata of namespaces'))).toHaveLength(1)
   expect(watches).toMatchObject({ total: 1, failing: 0 })
 })
+
+test('the overview does not name metadata of a process without the API server, whose watches another one has', () => {
+  const namespaces: WatchStatus = {
+    ...{ ...WATCH, title: 'metadata of namespaces' },
+    behind: { ms: 200_000, waitsFor: 'api-server' },
+  }
+  const cutOff: Partial<WatchStatus> = { phase: 'reconnecting', lastError: 'ECONNREFUSED' }
+  expect(overviewWith(cutOff, [namespaces]).troubles).toEqual(overviewWith(cutOff).troubles)
+})

@@ -89,6 +89,22 @@ test.each<[string, Partial<OwnState>, readonly string[]]>([
     })(),
   ],
   [
+    'metadata of a process without the API server, whose watches another one has, is not used',
+    {
+      watches: [{ ...WATCH, phase: 'reconnecting', lastError: 'ECONNREFUSED' }],
+      metadata: [{ ...WATCH, behind: { ms: 200_000, waitsFor: 'api-server' } }],
+    },
+    [],
+  ],
+  [
+    'metadata is behind where one of the watches is here',
+    {
+      watches: [WATCH, { ...WATCH, title: 'jobs', phase: 'standby' }],
+      metadata: [{ ...WATCH, title: 'pods', behind: { ms: 200_000, waitsFor: 'api-server' } }],
+    },
+    ['watch-failing/metadata of pods'],
+  ],
+  [
     'metadata that is a moment behind is well',
     { metadata: [{ ...WATCH, behind: { ms: 5_000, waitsFor: 'api-server' } }] },
     [],

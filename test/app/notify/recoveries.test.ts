@@ -46,6 +46,18 @@ test.each<[string, string, Partial<OwnState>, ReturnType<typeof progressOf>]>([
     { metadata: [{ ...PODS, title: 'metadata of pods' }] },
     'over',
   ],
+  [
+    'metadata that this process does not use, as another one has the watches',
+    'watch-failing/metadata of jobs',
+    { watches: [STANDBY], metadata: [{ ...FAILING, title: 'metadata of jobs' }] },
+    undefined,
+  ],
+  [
+    'many watches, none of which is here, as metadata that this process does not use fails',
+    'watch-failing',
+    { watches: [STANDBY], metadata: [FAILING] },
+    undefined,
+  ],
   ['metadata that no rule uses any more', 'watch-failing/metadata of jobs', {}, 'over'],
   ['a watch that is not configured any more', 'watch-failing/Pod', {}, 'over'],
   [
