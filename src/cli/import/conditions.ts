@@ -79,12 +79,12 @@ function patternOf({ key, expression, not }: Predicate): string | string[] | und
   const bang = not ? '!' : ''
   // It matched every value of a label.
   if (expression === '') return `${bang}*`
+  // Only a rule that is disabled has it.
+  if (!isExpression(expression)) return `${bang}${expression}`
   if (key === 'type') {
     const types = ['Normal', 'Warning'].filter((type) => finds(expression, type))
     return types.length === 1 ? `${bang}${types[0]}` : undefined
   }
-  // Only a rule that is disabled has it.
-  if (!isExpression(expression)) return `${bang}${expression}`
   const found =
     key === 'regarding.kind' ? kindPatternsOf(expression) : patternsOf(expression, LINES.test(key))
   const patterns = found?.map((it) => `${bang}${it}`)

@@ -101,12 +101,15 @@ describe('kubernetes-event-exporter', () => {
     expect(sending(rules)).toMatchObject([{ when: { type: ['ADDED', 'Warning'] } }])
   })
 
-  test('what was no regular expression matched nothing: a match is off, a drop drops nothing', async () => {
-    const match = await exporter({ match: [{ namespace: '*preview*', receiver: 'a' }] })
-    expect(sending(match.rules)).toEqual([])
-    const drop = await exporter({ drop: [{ namespace: '*preview*' }], match: [{ receiver: 'a' }] })
-    expect(drop.rules).toEqual([{ name: 'a', when: { kind: 'Event', type: 'ADDED' }, to: ['a'] }])
-  })
+  test.each(['namespace', 'type'])(
+    'what was no regular expression matched nothing: a match of %s is off, a drop drops nothing',
+    async (key) => {
+      const match = await exporter({ match: [{ [key]: '*preview*', receiver: 'a' }] })
+      expect(sending(match.rules)).toEqual([])
+      const drop = await exporter({ drop: [{ [key]: '*preview*' }], match: [{ receiver: 'a' }] })
+      expect(drop.rules).toEqual([{ name: 'a', when: { kind: 'Event', type: 'ADDED' }, to: ['a'] }])
+    },
+  )
 
   test.each([{ namespace: '*test*' }, { minCount: 6, apiVersion: '*beta*' }])(
     'a drop of %j matched nothing: a comment says so at the root and above each rule that it stood before',
