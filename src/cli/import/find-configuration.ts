@@ -7,6 +7,8 @@ export interface Form {
   isWhole(map: Raw): boolean
   /** One of several documents, or what may be a part of one where the tool is named. */
   isPart(map: Raw): boolean
+  /** A whole file of the tool, which has no overlays as Helm values have. */
+  isFile?(map: Raw): boolean
 }
 
 /** A configuration, wherever in the file it was. */
@@ -80,18 +82,20 @@ export function findConfiguration<Tool extends string>(
       ok: false,
       fault: `${file} has configurations of ${tool} and ${others[0].tool}: name one of them`,
     }
-  if (!isOne(wholes))
+  if (!isOne(wholes, forms[tool]))
     return {
       ok: false,
-      fault: `${file} has ${wholes.length} configurations of ${tool} (${wholes.map(whereOf).join('; ')}): give it one`,
+      fault: `${file} has ${wholes.length} configurations of ${tool} (${wholes.map(placeOf).join('; ')}): give it one`,
     }
   return { ok: true, found: foundIn(first, parts, roots) }
 }
 
 /** Whether they are one configuration: at most one, or values and the overlays of them, which have it at the same place. */
-function isOne(wholes: readonly Part<string>[]): boolean {
+function isOne(wholes: readonly Part<string>[], { isFile }: Form): boolean {
   const places = new Set(wholes.map(whereOf))
-  return wholes.length < 2 || (places.size === 1 && wholes.every(({ root }) => root.title === ''))
+  const mayBeOverlay = ({ root, path }: Part<string>) =>
+    root.title === '' && !(path.length === 0 && isFile?.(mapOf(root.value)))
+  return wholes.length < 2 || (places.size === 1 && wholes.every(mayBeOverlay))
 }
 
 function foundIn<Tool extends string>(
@@ -117,6 +121,11 @@ function foundIn<Tool extends string>(
 
 function whereOf({ root: { title, inside }, path }: Part<string>): string {
   return [title, inside, path.join('.')].filter((it) => it !== '').join(', ')
+}
+
+/** A plain document is named by its line. */
+function placeOf(part: Part<string>): string {
+  return whereOf(part) || part.root.placeOf(part.path)
 }
 
 /** The metadata of a manifest is no setting. */

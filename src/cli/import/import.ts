@@ -65,6 +65,7 @@ const IMPORTERS = {
     // An Alertmanager's route has a receiver.
     isWhole: (map) => has(map, 'route') && has(map, 'receivers') && !has(mapOf(map['route']), 'receiver'),
     isPart: (map) => has(map, 'route') || has(map, 'receivers'),
+    isFile: (map) => Array.isArray(map['receivers']),
   },
   kubewatch: {
     make: importKubewatch,

@@ -14,6 +14,11 @@ const kubewatch = (channel: string, resource: object) => ({
 const SECRETS = kubewatch('#team-a', { secret: true })
 const PODS = kubewatch('#team-b', { pod: true })
 
+const exporter = (name: string) => ({
+  route: { match: [{ receiver: name }] },
+  receivers: [{ name, stdout: {} }],
+})
+
 const configMap = (name: string, data: Readonly<Record<string, object>>, namespace?: string) => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -54,9 +59,11 @@ describe('two whole configurations', () => {
       [{ a: { config: SECRETS }, b: { config: PODS } }],
       ['a.config', 'b.config'],
     ],
+    ['as plain documents', [exporter('one'), exporter('two')], ['it.yaml:1:1', 'it.yaml:8:1']],
     ['as two texts in Helm values', [{ a: stringify(SECRETS), b: stringify(PODS) }], ['a', 'b']],
   ])('%s are a mistake that names both places', (_, documents, places) => {
-    for (const tool of [undefined, 'kubewatch'] as const) {
+    const named = 'route' in (documents[0] ?? {}) ? 'kubernetes-event-exporter' : 'kubewatch'
+    for (const tool of [undefined, named] as const) {
       expect(() => read(documents, tool)).toThrow(UsageError)
       for (const place of places) expect(() => read(documents, tool)).toThrow(place)
     }
@@ -74,6 +81,8 @@ describe('two whole configurations', () => {
     })
     const nested = [{ chart: values }, { chart: overlay }]
     expect(parse(read(nested))).toMatchObject({ watch: ['Pod'] })
+    const ofChart = [{ config: exporter('one') }, { config: exporter('two') }]
+    expect(Object.keys(parse(read(ofChart)).sinks)).toEqual(['two'])
   })
 })
 
