@@ -127,7 +127,7 @@ describe('values of references are shown by nothing', () => {
       "open: () => ({ ...sink, health: async () => ({ ok: true, warnings: ['token ' + secret + ' expires soon'] }) })",
     ],
   ])('check hides what a sink %s shows', async (_, open) => {
-    using desk = openDesk({ TOKEN: 'plain-s3cret' })
+    using desk = openDesk({ TOKEN: '' })
     desk.write(
       'plugin.mjs',
       `let secret
@@ -143,11 +143,13 @@ export default { apiVersion: 1, type: 'pager', config: { '~standard': { version:
       'kubeherald.yaml',
       'plugins: [./plugin.mjs]\nwatch: [Pod]\nsinks: { s: { type: pager, token: "${env:TOKEN}" } }\nrules: [{ name: r, to: s }]\n',
     )
-    for (const options of [[], ['--json']]) {
-      const { stdout, stderr } = await runHere(desk, 'check', ...options)
-      expect(stdout).toContain('sink s (pager): ')
-      expect(stdout + stderr).not.toContain('s3cret')
-    }
+    for (const token of ['plain-s3cret', 'https://example.com/s3cret/hook?key=s3cret'])
+      for (const options of [[], ['--json']]) {
+        desk.env['TOKEN'] = token
+        const { stdout, stderr } = await runHere(desk, 'check', ...options)
+        expect(stdout).toContain('sink s (pager): ')
+        expect(stdout + stderr).not.toContain('s3cret')
+      }
   })
 })
 

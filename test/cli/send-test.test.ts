@@ -60,6 +60,19 @@ test('what the sink refuses is shown with its reason, without secrets, and ends 
   expect(stdout + text.stdout).not.toContain('b3arer')
 })
 
+test('a value of a reference that is a whole URL is hidden in what the sink answers', async () => {
+  await using receiver = await startReceiver()
+  receiver.answer(({ body }) => ({ status: 403, body: `no entry for ${body}` }))
+  using desk = openDesk({ NOTE: 'https://example.com/s3cret/hook?key=s3cret' })
+  desk.write(
+    'kubeherald.yaml',
+    `watch: [Pod]\nsinks: { hook: { type: webhook, url: "${receiver.url}", body: { note: "\${env:NOTE}" } } }\nrules: [{ name: r, to: hook }]\n`,
+  )
+  const { stdout } = await runHere(desk, 'send-test', 'hook')
+  expect(stdout).toContain('no entry for')
+  expect(stdout).not.toContain('s3cret')
+})
+
 test.each([
   [['nowhere'], 'there is no sink "nowhere"'],
   [['hook', '--rule', 'noise'], 'rule "noise" does not send to hook: it drops'],

@@ -72,8 +72,12 @@ export function watchSinkHealth(
   }
 }
 
-/** Checks one sink; an error or a timeout is a result too. */
-export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health> {
+/** Checks one sink; an error or a timeout is a result too. `hide` takes secrets out of its detail, which is redacted, too. */
+export async function askHealth(
+  sink: Sink,
+  signal: AbortSignal,
+  hide = (detail: string) => detail,
+): Promise<Health> {
   if (!sink.health) return { ok: true }
   const limit = new AbortController()
   const late = Promise.withResolvers<Health>()
@@ -87,9 +91,10 @@ export async function askHealth(sink: Sink, signal: AbortSignal): Promise<Health
   if (signal.aborted) abort()
   try {
     const health = await Promise.race([sink.health(limit.signal), late.promise])
-    return health.ok ? health : { ...health, detail: redactMessage(health.detail) }
+    return health.ok ? health : { ...health, detail: redactMessage(hide(health.detail)) }
   } catch (error) {
-    return { ok: false, reason: 'unknown', detail: redactMessage(String((error as Error)?.message ?? error)) }
+    const detail = redactMessage(hide(String((error as Error)?.message ?? error)))
+    return { ok: false, reason: 'unknown', detail }
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)

@@ -29,27 +29,32 @@ export async function ask(
   const { config, document } = configuration
   const kubeconfig = kubeconfigOptions(config.kubernetes, context)
   const name = config.cluster ?? 'check'
-  const hide = hiderOf(secretsOf(document))
-  const shown = (text: string) => printable(hide(redactMessage(text)))
+  const secrets = secretsOf(document)
   // The sinks come first: an unreachable cluster ends the check.
-  for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), name, shown))
+  for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), name, hiderOf(secrets)))
     report.add('warning', it)
-  for (const { severity, message } of await checkRedisOf(config, name)) report.add(severity, shown(message))
+  for (const { severity, message } of await checkRedisOf(config, name, secrets)) report.add(severity, message)
   if (!context && !findKubeconfig(kubeconfig)) return { notAsked: NO_KUBECONFIG }
   return { cluster: await askCluster(configuration, kubeconfig, report) }
 }
 
 const NO_KUBECONFIG = 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod'
 
+/** Text of a sink or of Redis without what would be a secret, or control a terminal: redacted, a secret that is a URL is not recognised. */
+function shown(text: string, hide: (text: string) => string): string {
+  return printable(redactMessage(hide(text)))
+}
+
 /** Checks the configured Redis without writing. Errors make `run` exit; with warnings it waits or starts. */
-async function checkRedisOf(config: Config, cluster: string): Promise<Finding[]> {
+async function checkRedisOf(config: Config, cluster: string, secrets: readonly string[]): Promise<Finding[]> {
   const keys = keysOf(cluster)
   const target = targetOf(config.redis, keys.bullmq)
   if (!target) return []
   const found: Finding[] = []
-  const where = `redis (${addressOf(target)})`
+  const hide = hiderOf(secrets)
+  const where = printable(hide(`redis (${addressOf(target)})`))
   const add = (severity: Finding['severity'], messages: readonly string[]) =>
-    found.push(...messages.map((it) => ({ severity, message: `${where}: ${it}` })))
+    found.push(...messages.map((it) => ({ severity, message: `${where}: ${shown(it, hide)}` })))
   try {
     const redis = await reachRedis(target)
     try {
@@ -72,19 +77,19 @@ async function checkRedisOf(config: Config, cluster: string): Promise<Finding[]>
   return found
 }
 
-/** Checks the health of every sink without a delivery. Returns warnings; `shown` makes text of a sink safe to print. */
+/** Checks the health of every sink without a delivery. Returns warnings; `hide` takes the secrets out of text of a sink. */
 async function checkSinks(
   { sinks }: Pick<Config, 'sinks'>,
   typeOf: (type: string) => Promise<SinkType>,
   cluster: string,
-  shown: (text: string) => string,
+  hide: (text: string) => string,
 ): Promise<string[]> {
   const answers = await Promise.all(
-    sinks.map(async (it) => ({ ...it, health: await healthOfSink(it, typeOf, cluster) })),
+    sinks.map(async (it) => ({ ...it, health: await healthOfSink(it, typeOf, cluster, hide) })),
   )
   return answers.flatMap(({ name, type, health }) => {
-    if (!health.ok) return [`sink ${name} (${type}): ${shown(friendlyError(health.detail))}`]
-    return (health.warnings ?? []).map((it) => `sink ${name} (${type}): ${shown(it)}`)
+    if (!health.ok) return [`sink ${name} (${type}): ${shown(friendlyError(health.detail), hide)}`]
+    return (health.warnings ?? []).map((it) => `sink ${name} (${type}): ${shown(it, hide)}`)
   })
 }
 
@@ -92,15 +97,16 @@ async function healthOfSink(
   config: SinkConfig,
   typeOf: (type: string) => Promise<SinkType>,
   cluster: string,
+  hide: (text: string) => string,
 ): Promise<Health> {
   try {
     const sink = await openSink(config, typeOf, cluster)
     try {
-      return await askHealth(sink, new AbortController().signal)
+      return await askHealth(sink, new AbortController().signal, hide)
     } finally {
       await sink.close().catch(() => {})
     }
   } catch (error) {
-    return { ok: false, reason: 'config', detail: (error as Error).message }
+    return { ok: false, reason: 'config', detail: hide((error as Error).message) }
   }
 }

@@ -180,7 +180,8 @@ function shownOutcome(
   if (outcome.kind === 'delivered') return { outcome: outcome.kind }
   if (outcome.kind === 'later') return { outcome: outcome.kind }
   const { kind, reason, detail } = outcome
-  return { outcome: kind, reason, detail: hide(redactMessage(friendlyError(detail))) }
+  // Redacted, a secret that is a URL is not recognised.
+  return { outcome: kind, reason, detail: redactMessage(friendlyError(hide(detail))) }
 }
 
 interface TestResult extends ReturnType<typeof shownOutcome> {
