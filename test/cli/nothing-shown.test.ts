@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -46,6 +48,23 @@ const SECRETS = {
   CLUSTER: 'prod',
 }
 const SECRET = /secret-team|secret-token|hunter2|T0KEN|abcdef/
+
+/** A server that refuses every command with a message. */
+async function startRefusingRedis(message: string) {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (commands) => {
+      for (const _ of commands.toString().match(/^\*\d+/gm) ?? []) socket.write(`-ERR ${message}\r\n`)
+    })
+  })
+  await once(server.listen(0, 'localhost'), 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      await once(server.close(), 'close')
+    },
+  }
+}
 
 function openSecretDesk(): Desk {
   const desk = openDesk(SECRETS)
@@ -150,6 +169,19 @@ export default { apiVersion: 1, type: 'pager', config: { '~standard': { version:
         expect(stdout).toContain('sink s (pager): ')
         expect(stdout + stderr).not.toContain('s3cret')
       }
+  })
+
+  test('check shows the host of Redis, also as the value of a reference, and no password', async () => {
+    await using server = await startRefusingRedis('no access with s3cret')
+    using desk = openDesk({ REDIS_HOST: 'localhost', REDIS_PASSWORD: 's3cret' })
+    desk.write(
+      'kubeherald.yaml',
+      `redis: { url: "redis://:\${env:REDIS_PASSWORD}@\${env:REDIS_HOST}:${server.port}" }\nwatch: [Pod]\nsinks: { s: { type: stdout } }\nrules: [{ name: r, to: s }]\n`,
+    )
+    const { stdout, stderr } = await runHere(desk, 'check')
+    expect(stdout).toContain(`redis (localhost:${server.port}): `)
+    expect(stdout).toContain(`Redis at localhost:${server.port} `)
+    expect(stdout + stderr).toContain('no access with ***')
   })
 })
 

@@ -51,8 +51,11 @@ async function checkRedisOf(config: Config, cluster: string, secrets: readonly s
   const target = targetOf(config.redis, keys.bullmq)
   if (!target) return []
   const found: Finding[] = []
-  const hide = hiderOf(secrets)
-  const where = printable(hide(`redis (${addressOf(target)})`))
+  const address = addressOf(target)
+  // A host such as `redis` would make its messages unreadable, and is shown anyway.
+  const places = new Set([address, ...address.split(/[\s,]+/), ...address.split(/[\s,:]+/)])
+  const hide = hiderOf(secrets.filter((it) => !places.has(it)))
+  const where = printable(`redis (${address})`)
   const add = (severity: Finding['severity'], messages: readonly string[]) =>
     found.push(...messages.map((it) => ({ severity, message: `${where}: ${shown(it, hide)}` })))
   try {
