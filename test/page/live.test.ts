@@ -60,6 +60,17 @@ test('what a stream sent before its end does not make the live view live again',
   expect(await page.locator('.live-state .bad').count()).toBe(1)
 })
 
+test('the live view does not announce a connection that it does not attempt', async () => {
+  const textAfter = async (status: number) => {
+    bed.answer('/stream', () => problem(status))
+    const page = await bed.open('/live')
+    await page.getByRole('alert').waitFor()
+    return page.locator('.live-state .bad').innerText()
+  }
+  const again = await textAfter(500)
+  for (const status of [400, 403, 404]) expect(await textAfter(status)).not.toBe(again)
+})
+
 test('a gap is counted also where more records came after it than one frame lists', async () => {
   const flood = Array.from({ length: 1_500 }, (_, i) => recordText(`web-${i}`)).join('')
   bed.answer('/stream', (_, response) => {

@@ -14,7 +14,8 @@ const MOST_RECONNECT_MS = 15_000
 const SILENT_MS = 45_000
 
 export interface LiveState {
-  phase: 'connecting' | 'open' | 'broken'
+  /** `refused`: no further attempt would succeed. */
+  phase: 'connecting' | 'open' | 'broken' | 'refused'
   error?: RequestError
   /** Records that came, and those of them that were not shown because there were too many at a time. */
   received: number
@@ -125,8 +126,9 @@ export function openLive<R>(query: Record<string, string | undefined>) {
       )
       if (isClosed) return
       failures = Date.now() - beganMs > MOST_RECONNECT_MS ? 1 : failures + 1
-      state.value = { ...state.peek(), phase: 'broken', ...(error && { error }) }
-      if (error && [400, 401, 403, 404].includes(error.status)) return
+      const isRefused = error && [400, 401, 403, 404].includes(error.status)
+      state.value = { ...state.peek(), phase: isRefused ? 'refused' : 'broken', ...(error && { error }) }
+      if (isRefused) return
       const pauseMs = Math.min(MOST_RECONNECT_MS, RECONNECT_MS * 2 ** (failures - 1))
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }

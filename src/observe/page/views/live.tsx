@@ -87,7 +87,7 @@ export function LiveView() {
       <p class="live-state" role="status">
         <Stream state={state} isPaused={isPaused} isHeld={held !== undefined} />
       </p>
-      {state.error && state.phase === 'broken' && <Failed error={state.error} />}
+      {state.error && <Failed error={state.error} />}
       {total === 0 ? (
         <Empty title="Nothing yet.">
           A line appears with the next delivery{address ? ' that the filter lets through' : ''}. Older ones
@@ -135,6 +135,8 @@ function Stream({ state, isPaused, isHeld }: { state: LiveState; isPaused: boole
   const { phase, received, skipped, missed } = state
   if (phase === 'connecting') return <Mark status="wait">connecting</Mark>
   if (phase === 'broken') return <Mark status="bad">the connection ended; the page connects again</Mark>
+  if (phase === 'refused')
+    return <Mark status="bad">the server refused the connection; reload to try again</Mark>
   return (
     <>
       {isHeld ? (
