@@ -144,7 +144,7 @@ export const ConfigFile = z.strictObject({
     .default({ host: '127.0.0.1', port: 9464 })
     .meta({
       description: 'Where probes, metrics, the page and the API answer; false for nowhere.',
-      examples: [{ host: '0.0.0.0', port: 9464 }],
+      examples: [{ host: '::', port: 9464 }],
     }),
   plugins: z
     .array(z.string().min(1, 'is empty'))

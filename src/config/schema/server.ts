@@ -100,7 +100,7 @@ export const Server = z
   .strictObject({
     host: z
       .string()
-      .min(1, 'is empty: 127.0.0.1 is this machine, 0.0.0.0 all interfaces')
+      .min(1, 'is empty: 127.0.0.1 is this machine, "::" all interfaces, 0.0.0.0 those of IPv4')
       .default('127.0.0.1')
       .meta({
         description:

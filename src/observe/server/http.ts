@@ -104,7 +104,8 @@ function closeOldest(connections: Map<Socket, ServerResponse | undefined>, newes
 
 function adviceOn({ code, message }: NodeJS.ErrnoException): string {
   const port = 'choose another server.port in the configuration'
-  const host = 'set server.host in the configuration to 127.0.0.1, 0.0.0.0 or an address of this machine'
+  const host =
+    'set server.host in the configuration to 127.0.0.1, "::" for all interfaces, or an address of this machine'
   switch (code) {
     case 'EADDRINUSE':
       return `another process listens there; ${port}`
