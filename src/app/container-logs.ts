@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ContainerLog, LogSettings } from '../model/container-log.ts'
-import type { Delivery } from '../model/delivery.ts'
+import type { ContainerLog, Delivery, LogSettings } from '../model/delivery.ts'
 import type { Logger } from '../observe/log.ts'
 import type { LogStore } from '../store/container-logs.ts'
 import { type Enqueued, readyMs } from '../store/entry.ts'

@@ -1,5 +1,4 @@
-import type { ContainerLog } from '../model/container-log.ts'
-import type { Delivery } from '../model/delivery.ts'
+import type { ContainerLog, Delivery } from '../model/delivery.ts'
 import type { Content, Field, Link, Markup, Message, RuleSeverity, Summary } from '../sink/index.ts'
 import { additionalFields, cloudEvent, limitFields, messageId, RESOLVED } from '../sink/message.ts'
 import { textOutput } from '../sink/template/engine.ts'

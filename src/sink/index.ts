@@ -1,5 +1,4 @@
-export type { ContainerLog } from '../model/container-log.ts'
-export type { Digest, DigestItem, Resolved, TraceContext } from '../model/delivery.ts'
+export type { ContainerLog, Digest, DigestItem, Resolved, TraceContext } from '../model/delivery.ts'
 export type { ChangeType, EventHeader, FieldChange, KubeEvent, ObjectRef } from '../model/event.ts'
 export { printable } from '../text/printable.ts'
 export { networkFault } from './connectivity.ts'
@@ -12,14 +11,6 @@ export {
   type Reply,
 } from './http-client.ts'
 export { outcomeOfStatus } from './http-status.ts'
-export {
-  createSemaphore,
-  deliverInOrder,
-  type InOrderOptions,
-  renderFault,
-  type Semaphore,
-} from './in-order.ts'
-export { LANES, laneByKey, objectKey, orderOf } from './lane-key.ts'
 export { createMask, type Mask, secretsOfHeaders, secretsOfUrl, shownPath } from './mask.ts'
 export type {
   Content,
@@ -42,6 +33,17 @@ export {
   SEVERITY_SIGNS,
   timeOf,
 } from './message.ts'
+export {
+  createSemaphore,
+  deliverInOrder,
+  type InOrderOptions,
+  LANES,
+  laneByKey,
+  objectKey,
+  orderOf,
+  renderFault,
+  type Semaphore,
+} from './order.ts'
 export { markRemover } from './plain-text.ts'
 export type { ProxySetting } from './proxy.ts'
 export { isForbiddenHost } from './proxy.ts'

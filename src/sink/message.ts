@@ -1,7 +1,6 @@
-import type { ContainerLog } from '../model/container-log.ts'
-import type { Delivery, Digest, Resolved, TraceContext } from '../model/delivery.ts'
+import type { ContainerLog, Delivery, Digest, Resolved, TraceContext } from '../model/delivery.ts'
 import type { EventHeader, FieldChange } from '../model/event.ts'
-import { objectKey } from './lane-key.ts'
+import { objectKey } from './order.ts'
 
 /**
  * The subject of templates, lanes and messages: one event, or a digest or resolve notification, for one sink, by

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { ContainerLog } from '../model/container-log.ts'
+import type { ContainerLog } from '../model/delivery.ts'
 import type { Keys } from './keys.ts'
 import { compress, decompress } from './packing.ts'
 import { runScript, script } from './redis/script.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { LANES, laneByKey } from '../sink/lane-key.ts'
+import { LANES, laneByKey } from '../sink/order.ts'
 
 export type Keys = ReturnType<typeof keysOf>
 

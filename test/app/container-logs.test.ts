@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ContainerLogs } from '../../src/app/container-logs.ts'
-import type { ContainerLog, LogSettings } from '../../src/model/container-log.ts'
-import type { Delivery } from '../../src/model/delivery.ts'
+import type { ContainerLog, Delivery, LogSettings } from '../../src/model/delivery.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import type { Message } from '../../src/sink/index.ts'
 import { createLogStore, type LogStore } from '../../src/store/container-logs.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LANES, laneByKey, orderOf } from '../../src/sink/lane-key.ts'
+import { LANES, laneByKey, orderOf } from '../../src/sink/order.ts'
 import type { ReceivedRequest } from '../servers/receiver.ts'
 import { waitFor } from '../wait-for.ts'
 import { startBed } from './bed.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ContainerLog } from '../../src/model/container-log.ts'
+import type { ContainerLog } from '../../src/model/delivery.ts'
 import { compileMessage, createContents } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
 import { type Content, endOfLog, type Summary } from '../../src/sink/index.ts'

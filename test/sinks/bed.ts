@@ -1,5 +1,4 @@
-import type { ContainerLog } from '../../src/model/container-log.ts'
-import type { Delivery, TraceContext } from '../../src/model/delivery.ts'
+import type { ContainerLog, Delivery, TraceContext } from '../../src/model/delivery.ts'
 import type { KubeEvent } from '../../src/model/event.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { TracedMessage } from '../../src/observe/tracing/attempt-spans.ts'

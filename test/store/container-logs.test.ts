@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { ContainerLog } from '../../src/model/container-log.ts'
+import type { ContainerLog } from '../../src/model/delivery.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createLogStore } from '../../src/store/container-logs.ts'
 import { keysOf } from '../../src/store/keys.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Outcome, Sink } from '../../src/sink/index.ts'
-import { orderOf } from '../../src/sink/lane-key.ts'
+import { orderOf } from '../../src/sink/order.ts'
 import { isQuarantine, quarantineLane } from '../../src/store/keys.ts'
 import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'

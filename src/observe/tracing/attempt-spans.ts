@@ -1,7 +1,7 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
 import type { TraceContext } from '../../model/delivery.ts'
 import type { Content, Message, Outcome, Reason, Summary } from '../../sink/index.ts'
-import { orderOf } from '../../sink/lane-key.ts'
+import { orderOf } from '../../sink/order.ts'
 import { redactMessage } from '../../text/redact.ts'
 import type { Attempted, AttemptTrace, Settled } from '../trace.ts'
 import {

@@ -1,5 +1,4 @@
-import type { ContainerLog } from '../../model/container-log.ts'
-import type { Digest, DigestItem, Resolved, TraceContext } from '../../model/delivery.ts'
+import type { ContainerLog, Digest, DigestItem, Resolved, TraceContext } from '../../model/delivery.ts'
 import type { EventHeader, FieldChange, KubeEvent } from '../../model/event.ts'
 import { objectTitle } from '../../text/object-title.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Delivery } from '../../model/delivery.ts'
-import { orderOf } from '../../sink/lane-key.ts'
+import { orderOf } from '../../sink/order.ts'
 import { version } from '../../version.ts'
 import { isUnreadable, readEntry, readyMs, type Unreadable, UnreadableEntryError } from '../entry.ts'
 import type { Attempts } from '../history/history-records.ts'

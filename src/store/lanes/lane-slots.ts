@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../observe/log.ts'
-import { laneByKey } from '../../sink/lane-key.ts'
+import { laneByKey } from '../../sink/order.ts'
 import { type Keys, sinkOf, slotsOf } from '../keys.ts'
 import { LAYOUT, LayoutChangedError } from '../redis/layout.ts'
 import { describeFault, isOutOfMemory, isRefusal, type Troubles } from '../redis/redis-fault.ts'

@@ -1,4 +1,4 @@
-import type { ContainerLog } from '../../model/container-log.ts'
+import type { ContainerLog } from '../../model/delivery.ts'
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
 import { classifyOutcomes, isOfPeer, LaneOutcomes, type Verdict } from './delivery-policy.ts'

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { ContainerLog } from '../../model/container-log.ts'
-import type { Delivery } from '../../model/delivery.ts'
+import type { ContainerLog, Delivery } from '../../model/delivery.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Enqueued } from '../entry.ts'
 import type { RecordOf } from '../history/history-records.ts'

@@ -1,4 +1,4 @@
-import type { LogSettings } from '../../model/container-log.ts'
+import type { LogSettings } from '../../model/delivery.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import type { LogTarget } from './log-target.ts'
 import { type LogOutcome, type LogRead, readLog } from './read-log.ts'

@@ -1,4 +1,4 @@
-import type { LogSettings } from '../../model/container-log.ts'
+import type { LogSettings } from '../../model/delivery.ts'
 import type { EventHeader } from '../../model/event.ts'
 import { isMap } from '../../text/plain-data.ts'
 

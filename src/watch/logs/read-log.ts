@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ContainerLog, LogSettings } from '../../model/container-log.ts'
+import type { ContainerLog, LogSettings } from '../../model/delivery.ts'
 import { printable } from '../../text/printable.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { faultOfStream } from '../client/api-fault.ts'

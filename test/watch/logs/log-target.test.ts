@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LogSettings } from '../../../src/model/container-log.ts'
+import type { LogSettings } from '../../../src/model/delivery.ts'
 import type { EventHeader, KubeEvent } from '../../../src/model/event.ts'
 import { logTarget } from '../../../src/watch/logs/log-target.ts'
 
