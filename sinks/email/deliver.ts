@@ -7,14 +7,13 @@ import {
   type Outcome,
   StoreFault,
 } from '../../src/sink/index.ts'
-import { isTooLarge, outcomeOfFault, outcomeOfReceipts } from './answers.ts'
+import { isTooLarge, outcomeOfFault, outcomeOfReceipts, WaitedFor } from './answers.ts'
 import { addressesOf, type EmailConfig, type EmailRoute, recipientsOf, targetOf } from './config.ts'
 import { Interrupted, type Sent, type Session, SmtpFault } from './connection.ts'
 import { subjectOf, writeMail } from './format.ts'
 import { composeMail } from './mime.ts'
 import type { Sessions } from './sessions.ts'
 import { createReceipts, createThreads, messageIdOf } from './threads.ts'
-import { WaitedFor } from './waited-for.ts'
 
 interface DeliveryParts {
   /** Of the sink. */

@@ -1,7 +1,7 @@
 import { TemplateFault } from '../../src/sink/index.ts'
 import type { BatchOptions } from './batch-options.ts'
 import type { BatchFormat, Item } from './batches.ts'
-import type { Written } from './format.ts'
+import type { Written } from './request.ts'
 
 export const BATCH_DEFAULTS = { max: 100, maxBytes: 1_000_000, waitMs: 0 }
 

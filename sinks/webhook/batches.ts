@@ -1,5 +1,5 @@
 import { type Message, type Note, type Outcome, orderOf, renderFault } from '../../src/sink/index.ts'
-import type { Written } from './format.ts'
+import type { Written } from './request.ts'
 
 /** One event as a part of a request. */
 export interface Item {

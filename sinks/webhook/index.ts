@@ -17,13 +17,22 @@ import {
   shownPath,
 } from '../../src/sink/index.ts'
 import { type BatchReply, createBatches, type Item } from './batches.ts'
-import { authorizationOf, createSender, envelopeOf, shownUrl, urlOf } from './client.ts'
 import { configured, configuredFor, type WebhookConfig } from './config.ts'
-import { compressed, formatOf, presetOptions, type Written } from './format.ts'
 import { createPace } from './pace.ts'
 import { PRESETS } from './presets/index.ts'
 import type { PresetName } from './presets/names.ts'
 import { SECRET_OPTIONS } from './presets/options.ts'
+import {
+  authorizationOf,
+  compressed,
+  createSender,
+  envelopeOf,
+  formatOf,
+  presetOptions,
+  shownUrl,
+  urlOf,
+  type Written,
+} from './request.ts'
 import type { Endpoint } from './request-options.ts'
 
 const DEFAULT_CONCURRENCY = 64

@@ -9,8 +9,7 @@ import {
 } from '../../../src/sink/index.ts'
 import { LINES, NDJSON, writtenAs } from '../batch-format.ts'
 import { mapOf } from './log-entry.ts'
-import { withPath } from './paths.ts'
-import type { LogPreset } from './preset.ts'
+import { type LogPreset, withPath } from './preset.ts'
 
 /** Of the id of a document. */
 const MAX_ID_BYTES = 512

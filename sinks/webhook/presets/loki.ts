@@ -3,8 +3,7 @@ import { JSON_TYPE } from '../batch-format.ts'
 import type { Item } from '../batches.ts'
 import { acceptedMs } from './log-entry.ts'
 import { clean } from './parts.ts'
-import { withPath } from './paths.ts'
-import type { LogPreset } from './preset.ts'
+import { type LogPreset, withPath } from './preset.ts'
 
 /**
  * Loki refuses a line that is more than an hour older than the newest of its stream (half of `max_chunk_age`): what waited longer than

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { COLOURS, type Cut, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
-import { withPath } from './paths.ts'
-import type { MessagePreset } from './preset.ts'
+import { type MessagePreset, withPath } from './preset.ts'
 
 /** An event of Matrix has at most 65,536 bytes, with what the server adds. */
 const MAX_BYTES = 50_000

@@ -2,8 +2,7 @@ import type { Message, Severity } from '../../../src/sink/index.ts'
 import { targetFault } from './answers.ts'
 import type { PresetOptions } from './options.ts'
 import { boundedKey, type Cut, cutLog, isOver, partsOf, subjectKey } from './parts.ts'
-import { withPath } from './paths.ts'
-import type { MessagePreset } from './preset.ts'
+import { type MessagePreset, withPath } from './preset.ts'
 
 const MAX_ALIAS = 512
 const MAX_MESSAGE = 130

@@ -1,8 +1,7 @@
 import { JSON_TYPE, writtenAs } from '../batch-format.ts'
 import { targetFault } from './answers.ts'
 import { clean } from './parts.ts'
-import { withPath } from './paths.ts'
-import type { LogPreset } from './preset.ts'
+import { type LogPreset, withPath } from './preset.ts'
 
 /**
  * Codes of answers that the configuration causes, not the event: an index that is none of the token's (7), a token with indexer

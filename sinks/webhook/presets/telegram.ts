@@ -1,8 +1,7 @@
 import { type Outcome, outcomeOfStatus, type Reply } from '../../../src/sink/index.ts'
 import { memberOf, retryAfterIn, targetFault } from './answers.ts'
 import { type Cut, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
-import { withoutSlashes } from './paths.ts'
-import type { MessagePreset } from './preset.ts'
+import { type MessagePreset, withoutSlashes } from './preset.ts'
 
 /** Of the text without its markup; ours is counted with it. */
 const MAX_TEXT = 4_096

@@ -1,7 +1,6 @@
 import { LINES, NDJSON, writtenAs } from '../batch-format.ts'
 import { mapOf } from './log-entry.ts'
-import { withPath } from './paths.ts'
-import type { LogPreset } from './preset.ts'
+import { type LogPreset, withPath } from './preset.ts'
 
 /** The JSON stream API of VictoriaLogs. It answers 200 and drops a line that is too long, so none is. */
 export const victorialogs: LogPreset = {

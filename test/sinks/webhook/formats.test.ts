@@ -1,8 +1,8 @@
 import { type CloudEvent, HTTP } from 'cloudevents'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { percentEncoded } from '../../../sinks/webhook/format.ts'
 import webhook from '../../../sinks/webhook/index.ts'
+import { percentEncoded } from '../../../sinks/webhook/request.ts'
 import { type ReceivedRequest, startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
 

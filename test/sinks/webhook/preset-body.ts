@@ -1,8 +1,8 @@
 import { configuredFor } from '../../../sinks/webhook/config.ts'
-import { formatOf } from '../../../sinks/webhook/format.ts'
 import { PRESETS } from '../../../sinks/webhook/presets/index.ts'
 import { PRESET_NAMES, type PresetName } from '../../../sinks/webhook/presets/names.ts'
 import type { Preset } from '../../../sinks/webhook/presets/preset.ts'
+import { formatOf } from '../../../sinks/webhook/request.ts'
 import type { Message } from '../../../src/sink/index.ts'
 
 /** The code of all presets. */
