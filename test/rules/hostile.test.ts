@@ -4,8 +4,8 @@ import { compileRules } from '../../src/rules/compile.ts'
 import { explainRule } from '../../src/rules/explain.ts'
 import type { Rule } from '../../src/rules/schema.ts'
 import type { When } from '../../src/rules/when.ts'
-import { readFrame } from '../../src/watch/decode/frame.ts'
 import { normalise } from '../../src/watch/decode/normalise.ts'
+import { readFrame } from '../../src/watch/decode/scan.ts'
 import { EVENT, POD } from './events.ts'
 
 afterEach(() => vi.restoreAllMocks())

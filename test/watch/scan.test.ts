@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { readFrame, readLongFrame } from '../../src/watch/decode/frame.ts'
-import { scanObject } from '../../src/watch/decode/scan.ts'
+import { readFrame, readLongFrame, scanObject } from '../../src/watch/decode/scan.ts'
 import { createLineSplitter } from '../../src/watch/decode/splitters.ts'
 import { seeded } from '../seeded-random.ts'
 

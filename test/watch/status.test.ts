@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { faultOf } from '../../src/watch/client/api-fault.ts'
-import { statusOf } from '../../src/watch/decode/frame.ts'
+import { faultOf, statusOf } from '../../src/watch/client/api-fault.ts'
 import { failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'

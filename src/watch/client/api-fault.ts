@@ -1,7 +1,17 @@
 import type { Readable } from 'node:stream'
-import { type ApiStatus, MAX_RETRY_AFTER_S, statusOf } from '../decode/frame.ts'
+import { cutText } from '../../text/redact.ts'
 import { parseObject } from '../decode/json-bytes.ts'
 import type { ClusterResponse, ClusterStream, Headers } from './cluster-client.ts'
+
+/** The fields of the API server's metav1.Status that are used. */
+export interface ApiStatus {
+  code: number
+  reason: string
+  message: string
+  retryAfterMs?: number
+  /** Reasons of `details.causes`, such as `ResourceVersionTooLarge`. */
+  causes: readonly string[]
+}
 
 /** An answer of the API server that is not what was asked for. */
 export class ApiFault extends Error {
@@ -27,6 +37,33 @@ export function faultOf({ status, headers, body }: ClusterResponse): ApiFault {
   const parsed = statusOf(parseObject(body) ?? { message: body.toString('utf8', 0, 200) }, status)
   const retryAfterMs = retryAfterOf(headers) ?? parsed.retryAfterMs
   return new ApiFault({ ...parsed, code: status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
+}
+
+/** The longest pause that a server is granted. */
+const MAX_RETRY_AFTER_S = 300
+
+/** Reads a metav1.Status. A member of another type than the API's counts as absent; pauses are bounded. */
+export function statusOf(value: unknown, httpCode = 0): ApiStatus {
+  const { code, reason, message, details } = membersOf(value)
+  const { retryAfterSeconds, causes } = membersOf(details)
+  const seconds = Number.isFinite(retryAfterSeconds) ? (retryAfterSeconds as number) : 0
+  return {
+    code: Number.isInteger(code) ? (code as number) : httpCode,
+    reason: textOf(reason),
+    message: cutText(textOf(message)),
+    causes: Array.isArray(causes)
+      ? causes.map((cause) => textOf(membersOf(cause)['reason'])).filter((text) => text !== '')
+      : [],
+    ...(seconds > 0 && { retryAfterMs: Math.min(seconds, MAX_RETRY_AFTER_S) * 1_000 }),
+  }
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 const ERROR_BODY_MS = 10_000

@@ -1,8 +1,7 @@
 import type { Source } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
-import { statusOf } from '../decode/frame.ts'
 import { parseObject } from '../decode/json-bytes.ts'
-import { UNAUTHORIZED_ADVICE } from './api-fault.ts'
+import { statusOf, UNAUTHORIZED_ADVICE } from './api-fault.ts'
 import { type ClusterClient, ClusterError } from './cluster-client.ts'
 
 /** A resource that can be listed and watched, with the names that users may write. */

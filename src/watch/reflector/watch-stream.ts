@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import { setImmediate as socketsRead } from 'node:timers/promises'
 import type { Change, Source } from '../../model/change.ts'
-import { ApiFault, BrokenStream, faultOfStream } from '../client/api-fault.ts'
+import { ApiFault, type ApiStatus, BrokenStream, faultOfStream } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
-import { type ApiStatus, readFrame, readLongFrame } from '../decode/frame.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
+import { readFrame, readLongFrame } from '../decode/scan.ts'
 import { createLineSplitter } from '../decode/splitters.ts'
 import { collectionPath, type InitialState, type ListOptions, METADATA_WATCH } from '../list/list.ts'
 
