@@ -2,8 +2,11 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { followSilences } from '../../src/app/silences.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { acknowledgeIncident, listIncidents } from '../../src/store/control/incidents.ts'
-import { forgetAcknowledgements } from '../../src/store/control/outdated-acknowledgements.ts'
+import {
+  acknowledgeIncident,
+  forgetAcknowledgements,
+  listIncidents,
+} from '../../src/store/control/incidents.ts'
 import { addSilence, expireSilence, listSilences } from '../../src/store/control/silences.ts'
 import { readHistory } from '../../src/store/history/read-history.ts'
 import { encodeState } from '../../src/store/limits/limit-states.ts'

@@ -2,12 +2,13 @@ import type { Redis } from 'ioredis'
 import type { Caller } from '../../observe/server/access.ts'
 import type { Keys } from '../../store/keys.ts'
 import { dropDeadLetter, NoLaneError, retryDeadLetter } from '../../store/lanes/dead-letter-actions.ts'
-import { deadLettersBefore, summarizeDeadLetters } from '../../store/lanes/dead-letter-names.ts'
 import {
   deadLetterPages,
+  deadLettersBefore,
   findDeadLetter,
   newestDeadLetter,
   type StoredDeadLetter,
+  summarizeDeadLetters,
 } from '../../store/lanes/dead-letters.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type {

@@ -3,11 +3,14 @@ import type { Delivery } from '../../model/delivery.ts'
 import type { EventHeader } from '../../model/event.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Caller } from '../../observe/server/access.ts'
-import { type FoundLetter, findDeliveries } from '../../store/history/find-deliveries.ts'
+import {
+  type FoundLetter,
+  findDeliveries,
+  type WaitingDelivery,
+} from '../../store/history/find-deliveries.ts'
 import { eventIdOf, objectTarget } from '../../store/history/history-target.ts'
 import { readHistoryPage } from '../../store/history/read-history.ts'
 import type { Keys } from '../../store/keys.ts'
-import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { Story, StoryItem, StoryOutcome } from './contract.ts'
 import { HISTORY_BOUNDS, requireCursor } from './history.ts'

@@ -12,9 +12,9 @@ import {
   type FoundLetter,
   findDeliveries,
   newestId,
+  type WaitingDelivery,
 } from '../../store/history/find-deliveries.ts'
 import { type HistoryTarget, isAboutTarget, isOf, type Sent } from '../../store/history/history-target.ts'
-import type { WaitingDelivery } from '../../store/lanes/waiting.ts'
 import { objectTitle } from '../../text/object-title.ts'
 import { printable } from '../../text/printable.ts'
 import { counted, duration } from '../../text/quantities.ts'

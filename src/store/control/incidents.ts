@@ -13,7 +13,8 @@ import { decodeIndexEntry } from '../commit/index-entries.ts'
 import { readSource } from '../commit/stored-json.ts'
 import type { Keys } from '../keys.ts'
 import { decodeState, ruleOfOwn, ruleOfShared, scored, withText } from '../limits/limit-states.ts'
-import { readHash } from '../redis/scan.ts'
+import { LAYOUT } from '../redis/layout.ts'
+import { readHash, scanHash } from '../redis/scan.ts'
 import { evalScript, valuesOf } from '../redis/script.ts'
 
 /** The open incidents that were found: `isComplete` is false if there are more states than were read. */
@@ -159,7 +160,7 @@ async function acknowledgeOwn(
 }
 
 /** Returns for each key the states that all sources have, as they are at one moment: an adoption moves them from one source to another. */
-export async function readOwnStates(redis: Redis, keys: Keys, names: readonly string[]): Promise<Buffer[][]> {
+async function readOwnStates(redis: Redis, keys: Keys, names: readonly string[]): Promise<Buffer[][]> {
   for (let sources = await redis.hkeys(keys.sources); ; ) {
     const transaction = redis.multi().hkeys(keys.sources)
     for (const source of sources) transaction.hmgetBuffer(keys.ownLimits(source), ...names)
@@ -221,7 +222,7 @@ async function openIn(redis: Redis, keys: Keys, source: string, cursor: string, 
   }
 }
 
-export function stateIn(value: Buffer | null | undefined) {
+function stateIn(value: Buffer | null | undefined) {
   const stored = decodeState(value, 0)
   const read = stored && readState(stored.text())
   return read && 'state' in read ? read.state : undefined
@@ -254,4 +255,48 @@ function objectText(it: {
 }): string {
   const { kind = '', namespace, name = '' } = it
   return objectTitle({ kind, namespace, name }).trim()
+}
+
+/** Acknowledgements whose states are read together, in all sources. */
+const ACKNOWLEDGEMENTS_PAGE = 50
+
+/** Deletes those that are as they were read: a recurring incident can have a new one. A newer layout may have their states elsewhere. */
+const FORGET = `
+local layout = redis.call('GET', KEYS[2])
+if layout and layout ~= ARGV[1] then return 0 end
+local count = 0
+for i = 2, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+    count = count + redis.call('HDEL', KEYS[1], ARGV[i])
+  end
+end
+return count
+`
+
+/** Deletes acknowledgements of incidents of single objects that have ended. Returns how many. */
+export async function forgetAcknowledgements(redis: Redis, keys: Keys): Promise<number> {
+  let forgotten = 0
+  for await (const found of scanHash(redis, keys.acknowledged))
+    for (let start = 0; start < found.length; start += ACKNOWLEDGEMENTS_PAGE) {
+      const page = found.slice(start, start + ACKNOWLEDGEMENTS_PAGE)
+      const states = await readOwnStates(
+        redis,
+        keys,
+        page.map(([key]) => key),
+      )
+      const outdated = page.filter(([, text], i) => isOutdated(text, states[i] ?? []))
+      if (outdated.length === 0) continue
+      const names = [keys.acknowledged, keys.schema]
+      forgotten += Number(await evalScript(redis, FORGET, names, [LAYOUT, ...outdated.flat()]))
+    }
+  return forgotten
+}
+
+/** Whether no source has the state of its incident any more. An end that was not sent can be revoked; a state that cannot be read may be it. */
+function isOutdated(text: string, values: readonly Buffer[]): boolean {
+  const sinceMs = readAcknowledgement(text)?.sinceMs
+  return values.every((value) => {
+    const state = stateIn(value)
+    return state !== undefined && (state.limit !== 'for-resolve' || state.sinceMs !== sinceMs)
+  })
 }
