@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Silence, SilencedEvent, SilenceMatch, Silences } from '../../src/model/control.ts'
 import { type AskedSilence, checkSilence } from '../../src/rules/silences/check-silence.ts'
-import { matchText, parseMatch } from '../../src/rules/silences/match-text.ts'
-import { compileSilence, silencedEvent } from '../../src/rules/silences/silence-match.ts'
+import {
+  compileSilence,
+  matchText,
+  parseMatch,
+  silencedEvent,
+} from '../../src/rules/silences/silence-match.ts'
 import { createSilences, silencedUntil } from '../../src/rules/silences/silences.ts'
 import { headerFor } from '../store/objects.ts'
 import { clusterEvent, DEPLOYMENT, EVENT } from './events.ts'

@@ -1,6 +1,5 @@
 import type * as z from 'zod'
-import type { Logger } from '../../observe/log.ts'
-import { createLogLimit } from '../../observe/log-limit.ts'
+import { createLogLimit, type Logger } from '../../observe/log.ts'
 import type { Caller } from '../../observe/server/access.ts'
 import { sendData, sendProblem } from '../../observe/server/answer.ts'
 import { BodyError, readJson } from '../../observe/server/body.ts'

@@ -1,7 +1,7 @@
 import { describeSilence, type Silence } from '../../model/control.ts'
 import type { Fault } from '../../rules/fault.ts'
 import { checkSilence, type KnownNames } from '../../rules/silences/check-silence.ts'
-import { matchText, parseMatch } from '../../rules/silences/match-text.ts'
+import { matchText, parseMatch } from '../../rules/silences/silence-match.ts'
 import { addSilence, expireSilence, listSilences, SilenceRefusedError } from '../../store/control/silences.ts'
 import { readReportsWithRules } from '../../store/process-reports.ts'
 import { printable } from '../../text/printable.ts'

@@ -1,4 +1,4 @@
-import { matchText } from '../../rules/silences/match-text.ts'
+import { matchText } from '../../rules/silences/silence-match.ts'
 import type { ListedSilence } from '../../store/control/silences.ts'
 import { relative } from '../../text/quantities.ts'
 import { table } from '../output/table.ts'

@@ -1,5 +1,4 @@
-import type { Logger } from '../log.ts'
-import { createLogLimit } from '../log-limit.ts'
+import { createLogLimit, type Logger } from '../log.ts'
 import type { RefusalReason } from '../server-metrics.ts'
 
 /** A request that was not served for want of rights. Never its token. */

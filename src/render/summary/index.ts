@@ -10,8 +10,17 @@ import { summarizeDigest } from './digest.ts'
 import { summarizeEvent } from './events.ts'
 import { generic } from './generic.ts'
 import { endpointSlice, gateway, ingress, service } from './network.ts'
-import { summarizeOwnReport } from './own-report.ts'
-import { describe, duration, eventsAbout, finish, groupOf, listed, sentence, targetOf } from './phrasing.ts'
+import {
+  clause,
+  describe,
+  duration,
+  eventsAbout,
+  finish,
+  groupOf,
+  listed,
+  sentence,
+  targetOf,
+} from './phrasing.ts'
 import { pod } from './pods.ts'
 import {
   agoMs,
@@ -204,3 +213,27 @@ const SUMMARIZERS = new Map<string, Summarizer>([
 function summarizerOf({ apiVersion, kind }: { apiVersion: string; kind: string }): Summarizer {
   return SUMMARIZERS.get(`${groupOf(apiVersion)}/${kind}`) ?? generic
 }
+
+/** Summarizes a report of kubeherald about itself: its message is the title. */
+function summarizeOwnReport({ event }: SummaryInput, notice: SummaryInput['notice']): Summary {
+  const kubeEvent = event.event
+  const [name, message] = [text(kubeEvent, 'regarding', 'name'), text(kubeEvent, 'message')]
+  const isFailure = text(kubeEvent, 'type') === 'Warning'
+  const report = clause(message, MAX_REPORT_TITLE)
+  const title = `kubeherald: ${report.slice(0, 1).toLowerCase()}${report.slice(1)}`
+  const severity = notice?.kind === 'resolved' ? 'resolved' : isFailure ? 'error' : 'info'
+  return finish(
+    { apiVersion: '', kind: 'Kubeherald', namespace: event.namespace ?? '', name },
+    {
+      severity,
+      phrase: '',
+      title,
+      quote: message.length > MAX_REPORT_TITLE ? message : '',
+      fields: [field('Reason', text(kubeEvent, 'reason'))],
+    },
+    [],
+    isFailure ? 'kubeherald status' : '',
+  )
+}
+
+const MAX_REPORT_TITLE = 160
