@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import { recordsIn } from '../../store/history/read-history.ts'
 import type { Keys } from '../../store/keys.ts'
-import type { WorkClock } from './work-clock.ts'
+import type { WorkClock } from './work-share.ts'
 
 /** The last record that was read of each stream, deliveries and suppressed events: `ENTRY.INDEX`, its records counted from the oldest. */
 export type Position = readonly [deliveries: string, suppressed: string]
@@ -37,7 +37,7 @@ const MOST_ENTRIES = 50
 const MOST_RECORDS = 1_000
 
 /** A part of one stream: all records behind a place, up to another one. */
-export interface Page {
+interface Page {
   from: string
   to: string
   placed: readonly Placed[]
@@ -67,7 +67,7 @@ export async function readForward(
 }
 
 /** Reads the next records of a stream, and unpacks them in slices. */
-export async function readPage(
+async function readPage(
   redis: Redis,
   keys: Keys,
   stream: 0 | 1,
@@ -93,7 +93,7 @@ export async function readPage(
 }
 
 /** Merges pages of both streams by time, as far as it is known what comes next in both. */
-export function inOrder(deliveries: Page, suppressed: Page): Forward {
+function inOrder(deliveries: Page, suppressed: Page): Forward {
   const placed: Placed[] = []
   let [i, j] = [0, 0]
   for (;;) {
@@ -134,7 +134,7 @@ export async function newestPosition(redis: Redis, keys: Keys): Promise<Position
 }
 
 /** Negative if a place of a stream comes before another one. */
-export function comparePlaces(a: string, b: string): number {
+function comparePlaces(a: string, b: string): number {
   const [idA = '', indexA] = a.split('.')
   const [idB = '', indexB] = b.split('.')
   return compareIds(idA, idB) || Number(indexA) - Number(indexB)
@@ -144,4 +144,62 @@ function compareIds(a: string, b: string): number {
   const [msA, countA] = a.split('-').map(Number)
   const [msB, countB] = b.split('-').map(Number)
   return (msA ?? 0) - (msB ?? 0) || (countA ?? 0) - (countB ?? 0)
+}
+
+/** Pages that are kept of each stream. */
+const MOST_PAGES = 4
+
+/** Pages of the history, of which the last ones are kept unpacked: after a restart all clients want the same ones. */
+export function createHistoryPages(redis: () => Redis, keys: Keys) {
+  /** The last used first. */
+  const kept: [Page[], Page[]] = [[], []]
+
+  async function pageOf(stream: 0 | 1, from: string, to: string, clock: WorkClock): Promise<Page> {
+    if (from === to) return { from, to, placed: [], isMore: false, isCut: false }
+    const pages = kept[stream]
+    const found = pages.find((it) => comparePlaces(it.from, from) <= 0 && comparePlaces(from, it.to) < 0)
+    const page = found ?? (await readPage(redis(), keys, stream, from, clock))
+    // Later more may be behind it, and nothing of it has been missed.
+    if (page.placed.length > 0)
+      kept[stream] = [{ ...page, isMore: true, isCut: false }, ...pages.filter((it) => it !== found)].slice(
+        0,
+        MOST_PAGES,
+      )
+    return between(page, from, to)
+  }
+
+  return {
+    /** Returns the next records behind a position, up to another one; `isMore` if there may be more up to there. */
+    async read(from: Position, to: Position, clock: WorkClock) {
+      const pages = [await pageOf(0, from[0], to[0], clock), await pageOf(1, from[1], to[1], clock)] as const
+      return { ...inOrder(...pages), isCut: pages.map(({ isCut }) => isCut) }
+    },
+    clear() {
+      kept[0] = []
+      kept[1] = []
+    },
+  }
+}
+
+function between(page: Page, from: string, to: string): Page {
+  const isAll = comparePlaces(page.to, to) >= 0
+  return {
+    from,
+    // No client goes back.
+    to: !isAll ? page.to : comparePlaces(to, from) > 0 ? to : from,
+    placed: page.placed.slice(countUpTo(page.placed, from), countUpTo(page.placed, to)),
+    isMore: page.isMore && !isAll,
+    isCut: page.isCut,
+  }
+}
+
+/** How many records are at a place, or before it. */
+function countUpTo(placed: readonly Placed[], place: string): number {
+  let [low, high] = [0, placed.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (comparePlaces(placed[middle]?.place ?? '', place) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
 }

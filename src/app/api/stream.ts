@@ -4,8 +4,8 @@ import type { ApiCall } from '../../observe/server/site.ts'
 import { createSemaphore, type Semaphore } from '../../sink/index.ts'
 import type { Keys } from '../../store/keys.ts'
 import { type StreamGap, StreamQuery } from './contract.ts'
-import { createHistoryPages } from './history-pages.ts'
 import {
+  createHistoryPages,
   newestPosition,
   type Placed,
   type Position,
@@ -16,8 +16,7 @@ import {
 import { ApiError } from './routes.ts'
 import { type Client, clientOf, drained, isStuck } from './stream-client.ts'
 import { countFrom, gapText, type Outgoing, outgoing, portionAt } from './stream-messages.ts'
-import type { WorkClock } from './work-clock.ts'
-import { createWorkShare } from './work-share.ts'
+import { createWorkShare, type WorkClock } from './work-share.ts'
 
 interface StreamParts {
   redis(): Redis

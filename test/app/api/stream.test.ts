@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { createHistoryPages } from '../../../src/app/api/history-pages.ts'
 import {
+  createHistoryPages,
   newestPosition,
   type Placed,
   type Position,
@@ -11,7 +11,7 @@ import {
 } from '../../../src/app/api/history-tail.ts'
 import { createStreams, MOST_CLIENTS_OF_ONE } from '../../../src/app/api/stream.ts'
 import { outgoing } from '../../../src/app/api/stream-messages.ts'
-import { WorkClock } from '../../../src/app/api/work-clock.ts'
+import { WorkClock } from '../../../src/app/api/work-share.ts'
 import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import type { ApiCall } from '../../../src/observe/server/site.ts'
 import { packHistory } from '../../../src/store/history/history-format.ts'
