@@ -1,9 +1,8 @@
 import type { SinkType } from '../sink/index.ts'
 import { mapInSlices, TimeSlice } from '../text/yielding.ts'
-import type { CheckedValue } from './checked-value.ts'
+import { type CheckedValue, placeIn } from './checked-value.ts'
 import { checkable, configOf } from './config-of.ts'
 import { defaultsOf, factsOf, readRoute, readSink, type SinkTypes } from './lint/sinks.ts'
-import { placeIn } from './places.ts'
 import { NO_RULE, namedSinks, type Routes } from './routes.ts'
 import { type Config, ConfigFile, RuleWithMessage, type SinkConfig } from './schema.ts'
 

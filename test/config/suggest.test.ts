@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nearest } from '../../src/config/error-messages/suggest.ts'
+import { nearest } from '../../src/text/closest-match.ts'
 
 test.each([
   ['oncal', ['oncall', 'audit'], 'oncall'],

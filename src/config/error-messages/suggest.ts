@@ -1,7 +1,5 @@
 import { nearest } from '../../text/closest-match.ts'
 
-export { nearest }
-
 /** A file may have as many names as mistakes: so many of these are compared with so many names. */
 const MAX_SUGGESTED = 100
 const MAX_NAMES = 5_000

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { ruleSetNames, ruleSetText, SET } from '../../rules/sets/rule-sets.ts'
+import { nearest } from '../../text/closest-match.ts'
 import { type FileDocument, type Path, readDocument } from '../document.ts'
-import { nearest } from '../error-messages/suggest.ts'
 import type { Problem } from '../problem.ts'
 import { reasonOf, textOf } from '../read-text.ts'
 import type { Located } from '../source-node.ts'

@@ -1,4 +1,5 @@
-import { nearest, suggest } from '../error-messages/suggest.ts'
+import { nearest } from '../../text/closest-match.ts'
+import { suggest } from '../error-messages/suggest.ts'
 
 /** A part of an OpenAPI v3 document, as a kube-apiserver gives it. */
 export interface OpenApiSchema {

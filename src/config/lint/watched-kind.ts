@@ -8,7 +8,7 @@ import {
   type Spelling,
 } from '../../rules/kind.ts'
 import type { Pattern } from '../../rules/pattern.ts'
-import { nearest } from '../error-messages/suggest.ts'
+import { nearest } from '../../text/closest-match.ts'
 
 /** What is known of a watched kind without a cluster. */
 export interface WatchedKind {

@@ -1,5 +1,6 @@
 import { NAMES } from '../../sink/template/view.ts'
-import { nearest, suggest } from '../error-messages/suggest.ts'
+import { nearest } from '../../text/closest-match.ts'
+import { suggest } from '../error-messages/suggest.ts'
 import type { ProblemCode } from '../problem-codes.ts'
 import { reasonOf } from '../read-text.ts'
 
