@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { describeCommands } from '../../src/cli/commands/describe.ts'
 import { addGlobalOptions } from '../../src/cli/commands/options.ts'
-import { commandTree, withDescendants } from '../../src/cli/completion/command-tree.ts'
+import { commandTree, withDescendants } from '../../src/cli/completion/completion.ts'
 import { type Desk, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { dataText, recordText } from '../../src/cli/output/format.ts'
-import { table } from '../../src/cli/output/table.ts'
+import { dataText, recordText, table } from '../../src/cli/output/format.ts'
 import { runHere } from './here.ts'
 import { openProofDesk } from './proof-fixture.ts'
 

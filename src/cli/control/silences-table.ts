@@ -1,7 +1,7 @@
 import { matchText } from '../../rules/silences/silence-match.ts'
 import type { ListedSilence } from '../../store/control/silences.ts'
 import { relative } from '../../text/quantities.ts'
-import { table } from '../output/table.ts'
+import { table } from '../output/format.ts'
 
 export function silencesTable(silences: readonly ListedSilence[], nowMs: number): string {
   if (silences.length === 0) return 'no silences\n'

@@ -1,5 +1,5 @@
 import { Document, visit } from 'yaml'
-import { isDeep, printableJson, safeJson } from '../../text/printable.ts'
+import { isDeep, printable, printableJson, safeJson } from '../../text/printable.ts'
 
 export type DataFormat = 'json' | 'yaml'
 
@@ -34,4 +34,21 @@ function printableYaml(value: unknown): string {
     },
   })
   return safeJson(document.toString(YAML))
+}
+
+/** Formats rows as aligned columns, the header first. Cells may have text from outside. */
+export function table(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable))
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.reduce((width, row) => Math.max(width, (row[column] ?? '').length), 0),
+  )
+  return rows
+    .map(
+      (row) =>
+        row
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join('  ')
+          .trimEnd() + '\n',
+    )
+    .join('')
 }

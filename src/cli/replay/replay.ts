@@ -14,9 +14,8 @@ import {
   type PluginOptions,
   readDryConfiguration,
 } from '../load-config/configuration.ts'
-import { dataText, type OutputOptions } from '../output/format.ts'
+import { dataText, type OutputOptions, table } from '../output/format.ts'
 import { isQuiet, note } from '../output/notes.ts'
-import { table } from '../output/table.ts'
 import { timeOf } from '../queue/history.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { firstSignal } from '../signals.ts'
