@@ -1,7 +1,6 @@
 import { defineSink, groupByOf, TemplateFault } from '../../src/sink/index.ts'
 import { addressesOf, checkRoute, EmailConfig, EmailRoute, recipientsOf, targetOf } from './config.ts'
-import { subjectOf, writeMail } from './format.ts'
-import { inCode, inHtml, plainOf } from './html.ts'
+import { inCode, inHtml, plainOf, subjectOf, writeMail } from './format.ts'
 
 /** Sends notifications as mail over SMTP: text and HTML, one thread for each object in trouble. */
 export default defineSink<EmailConfig, EmailRoute>({

@@ -2,8 +2,7 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Message, Severity } from '../../src/sink/index.ts'
 import type { Mailbox } from './addresses.ts'
 import type { Recipients } from './config.ts'
-import type { Written } from './format.ts'
-import { cut, oneLine } from './html.ts'
+import { cut, oneLine, type Written } from './format.ts'
 
 /** The headers of a mail that are not its text's. */
 interface Headers {
