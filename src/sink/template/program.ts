@@ -1,12 +1,12 @@
 import type { LiquidError, Template as Node } from 'liquidjs'
 import type { Subject } from '../message.ts'
-import { TooMuchWork } from './budget.ts'
+import { Budget, STEP, TooMuchWork } from './budget.ts'
 import { checkSource } from './check.ts'
 import { type Engine, MAX_SOURCE, type Output, theEngine } from './engine.ts'
 import { TemplateFault, type TemplateProblem, tooLong } from './fault.ts'
 import type { Setting } from './filters.ts'
-import { type PlainTemplate, plainTemplateOf, renderPlainly } from './plain-values.ts'
-import { viewOf } from './view.ts'
+import { textOf } from './formats.ts'
+import { NAMES, type View, viewOf } from './view.ts'
 
 /** A template's text, checked and ready to be rendered in any markup. */
 export interface Program {
@@ -117,4 +117,112 @@ function sentenceOf(error: Error): string {
   if (name === 'RangeError' && !/time zone/i.test(message))
     return 'the template, or what it shows, is nested too deeply or too long'
   return message.replace(/, line:\d+, col:\d+$/, '')
+}
+
+/** A literal text, or the path of a value. */
+type Piece = string | readonly string[]
+
+/** A template of literal texts and values without filters, conditions and loops: as most are. */
+interface PlainTemplate {
+  readonly pieces: readonly Piece[]
+  /** It is one value that keeps its type. */
+  readonly typed: boolean
+}
+
+const STEPS = /\.([A-Za-z_](?:[\w-]*\w)?)|\["([^"\\]*)"\]|\['([^'\\]*)'\]/g
+const VALUE = new RegExp(String.raw`^\s*(\w+)((?:${STEPS.source})*)\s*(\|\s*as_is\s*)?$`)
+/** Steps that the engine computes. */
+const COMPUTED = ['size', 'first', 'last']
+
+/** Returns the parts of a checked template; undefined if it needs the engine. */
+export function plainTemplateOf(source: string): PlainTemplate | undefined {
+  if (source.includes('{%')) return undefined
+  const parts = partsOf(source)
+  const values = parts.filter((_, i) => i % 2 === 1).map((it) => VALUE.exec(it))
+  const typed = values.some((it) => it?.at(-1) !== undefined)
+  if (typed && (parts.length !== 3 || parts[0] !== '' || parts[2] !== '')) return undefined
+  const paths = values.map((it) => it && pathOf(it))
+  if (!paths.every((it) => it !== undefined && it !== null)) return undefined
+  const pieces = parts.map((it, i): Piece => (i % 2 === 0 ? it : (paths[i >> 1] as readonly string[])))
+  return { pieces: pieces.filter((it) => it !== ''), typed }
+}
+
+/** Texts and values alternate, beginning with a text. */
+function partsOf(source: string): string[] {
+  const parts: string[] = []
+  for (let from = 0; ; ) {
+    const begin = source.indexOf('{{', from)
+    const end = begin === -1 ? -1 : source.indexOf('}}', begin + 2)
+    if (end === -1) return [...parts, source.slice(from)]
+    parts.push(source.slice(from, begin), source.slice(begin + 2, end))
+    from = end + 2
+  }
+}
+
+function pathOf([, name = '', rest = '']: RegExpExecArray): readonly string[] | undefined {
+  if (!Object.hasOwn(NAMES, name)) return undefined
+  const steps = [...rest.matchAll(STEPS)].map(([, word, double, single]) => word ?? double ?? single ?? '')
+  return steps.some((it) => COMPUTED.includes(it)) ? undefined : [name, ...steps]
+}
+
+/** Of the message that was rendered last: its templates are rendered one after the other. */
+let latest: { subject: Subject; view: View } | undefined
+
+function sharedViewOf(subject: Subject): View {
+  if (latest?.subject !== subject) latest = { subject, view: viewOf(subject) }
+  return latest.view
+}
+
+/** Renders as the engine does, in a tenth of its time. Returns undefined where the engine must: for maps and lists, and for errors. */
+function renderPlainly<S extends Output>(
+  { pieces, typed }: PlainTemplate,
+  subject: Subject,
+  sheet: (charge: (cost: number) => void) => S,
+  { markup }: Setting,
+): S | undefined {
+  try {
+    const budget = new Budget()
+    const written = sheet((cost) => budget.charge(cost))
+    for (const piece of pieces) {
+      budget.charge(STEP)
+      if (typeof piece === 'string') {
+        if (written.literal !== undefined) written.literal = true
+        written.write(piece)
+        continue
+      }
+      const value = valueAt(sharedViewOf(subject), piece)
+      if (value === NEEDS_ENGINE) return undefined
+      if (typed && !Array.isArray(value)) {
+        written.write(value)
+        continue
+      }
+      if (typeof value === 'object' && value !== null) return undefined
+      if (written.literal !== undefined) written.literal = isConfigured(piece)
+      const text = textOf(value)
+      written.write(markup.escape && text !== '' ? markup.escape(text) : text)
+    }
+    return written
+  } catch {
+    // The engine fails with the place in the template.
+    return undefined
+  }
+}
+
+const NEEDS_ENGINE = Symbol('needs the engine')
+
+/** Returns the value at a path of own properties. */
+function valueAt(view: View, path: readonly string[]): unknown {
+  let value: unknown = view
+  for (const key of path) {
+    if (value === undefined || value === null) return value
+    // Texts and lists have properties that the engine knows.
+    if (typeof value !== 'object' || Array.isArray(value)) return NEEDS_ENGINE
+    value = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
+  }
+  return typeof value === 'function' ? NEEDS_ENGINE : value
+}
+
+/** Returns whether a path leads to a value of the configuration, not of an object. */
+function isConfigured(path: readonly string[]): boolean {
+  return path.length === 1 && (path[0] === 'cluster' || path[0] === 'rule')
 }

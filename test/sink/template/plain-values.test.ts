@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { compileTemplate, compileTree, type Message } from '../../../src/sink/index.ts'
-import { plainTemplateOf } from '../../../src/sink/template/plain-values.ts'
+import { plainTemplateOf } from '../../../src/sink/template/program.ts'
 import { markup, POD, subjectOf } from './subject.ts'
 
 const OBJECT = {
