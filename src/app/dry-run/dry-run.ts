@@ -11,9 +11,9 @@ import { titleOf } from '../../watch/client/discovery.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
 import { readFrame } from '../../watch/decode/scan.ts'
 import { objectJsonOf } from '../../watch/decode/trim.ts'
+import { logTarget } from '../../watch/logs/log-target.ts'
 import { type ConfigSnapshot, createConfigSnapshot } from '../config-snapshot.ts'
 import { evaluateWith } from '../evaluation.ts'
-import { withLogs } from './logs.ts'
 import { type RuleConditions, ruleConditions } from './match-report.ts'
 import { minDurationOf } from './rule-texts.ts'
 
@@ -306,4 +306,15 @@ function sourceOf(resource: Resource): Source {
   }
   sources.set(resource, source)
   return source
+}
+
+/** Returns the delivery with a note in the place of the log that `run` would read: dry runs read none. */
+export function withLogs({ logsOf }: Pick<ConfigSnapshot, 'logsOf'>, delivery: Delivery): Delivery {
+  const settings = logsOf(delivery.rule)
+  const target = settings && !delivery.notice && logTarget(delivery.event, delivery.objectJson, settings)
+  if (!target) return delivery
+  const { container, previous } = target
+  const lines = settings.lines === 1 ? 'the last line is' : `the last ${settings.lines} lines are`
+  const text = `(${lines} read here when kubeherald runs)`
+  return { ...delivery, logs: { ...(container !== undefined && { container }), previous, text } }
 }
