@@ -1,6 +1,6 @@
 import { redactMessage } from '../../text/redact.ts'
 import { encodeEntries, type LaneEntry } from '../entry.ts'
-import type { RecordOf } from '../history/history-records.ts'
+import type { RecordOf } from '../history/history.ts'
 import type { Acknowledgement, DeadLetter, DeadReason, FailureNote, Move } from './ack-script.ts'
 import type { Item, LaneEntryRead, UnreadableItem } from './lane-reader.ts'
 

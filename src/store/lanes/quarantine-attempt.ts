@@ -1,6 +1,6 @@
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Outcome } from '../../sink/index.ts'
-import { noteAttempt } from '../history/history-records.ts'
+import { noteAttempt } from '../history/history.ts'
 import { baseOf } from '../keys.ts'
 import type { Acknowledgement, FailureNote } from './ack-script.ts'
 import { classifyOutcomes, giveUp, mayBeOwnFault, quarantinePauseMs, type Retry } from './delivery-policy.ts'
