@@ -2,17 +2,23 @@ import { describeSilence, type Silence } from '../../model/control.ts'
 import type { Fault } from '../../rules/fault.ts'
 import { checkSilence, type KnownNames } from '../../rules/silences/check-silence.ts'
 import { matchText, parseMatch } from '../../rules/silences/silence-match.ts'
-import { addSilence, expireSilence, listSilences, SilenceRefusedError } from '../../store/control/silences.ts'
+import {
+  addSilence,
+  expireSilence,
+  type ListedSilence,
+  listSilences,
+  SilenceRefusedError,
+} from '../../store/control/silences.ts'
 import { readReportsWithRules } from '../../store/process-reports.ts'
 import { printable } from '../../text/printable.ts'
+import { relative } from '../../text/quantities.ts'
 import { invocation } from '../environment.ts'
 import { readDryConfiguration } from '../load-config/configuration.ts'
-import { dataText, type OutputOptions, recordText } from '../output/format.ts'
+import { dataText, type OutputOptions, recordText, table } from '../output/format.ts'
 import { note } from '../output/notes.ts'
 import { type OpenQueue, openQueue, type QueueOptions } from '../queue/open-queue.ts'
 import { durationOf, timeOf, UsageError } from '../usage-error.ts'
 import { cliActor } from './current-user.ts'
-import { silencesTable } from './silences-table.ts'
 
 interface AddOptions extends QueueOptions, OutputOptions {
   match?: string[]
@@ -134,4 +140,18 @@ export async function expire(id: string, options: QueueOptions): Promise<number>
     )
   process.stdout.write(`silence ${silence.id} ended at ${new Date(silence.untilMs).toISOString()}\n`)
   return 0
+}
+
+export function silencesTable(silences: readonly ListedSilence[], nowMs: number): string {
+  if (silences.length === 0) return 'no silences\n'
+  const rows = silences.map((it) => [
+    it.id,
+    it.state === 'pending' ? `begins ${relative(it.fromMs, nowMs)}` : it.state,
+    matchText(it.match),
+    new Date(it.untilMs).toISOString(),
+    it.by,
+    it.untested ? `${it.suppressed}, ${it.untested} not tested` : String(it.suppressed),
+    it.reason,
+  ])
+  return table([['SILENCE', 'STATE', 'MATCH', 'UNTIL', 'BY', 'SUPPRESSED', 'REASON'], ...rows])
 }
