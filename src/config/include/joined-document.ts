@@ -1,7 +1,7 @@
 import { type ConfigDocument, documentOf } from '../document.ts'
 import type { Problem } from '../problem.ts'
 import { type Entry, type Located, listOf, mapOf } from '../source-node.ts'
-import { plainValuesIn } from '../values/plain-values.ts'
+import { plainValuesIn } from '../values/secrets.ts'
 import { withoutTurnedOff } from './include-entries.ts'
 import { type Joined, type JoinOptions, joinFiles } from './join-files.ts'
 
