@@ -1,5 +1,5 @@
 import type { Resource, WayStep } from '../model/event.ts'
-import { mentionsObject, mentionsOld } from './cel/part.ts'
+import { mentionsObject, mentionsOld, mentionsOwner } from './cel/part.ts'
 import { compileTypes } from './change-values.ts'
 import { isEventKind, type KindTest } from './kind.ts'
 import { parsePath, type Step } from './path.ts'
@@ -41,13 +41,12 @@ function readsPrevious(rule: Omit<Rule, 'name'>): boolean {
 }
 
 /** A deletion that a list found has its labels only, unless the object is stored. */
-function readsDeleted({
-  when: { type, annotations, age } = {},
-  if: expression,
-}: Omit<Rule, 'name'>): boolean {
-  if (type === undefined || !listOf(type).includes('DELETED')) return false
+function readsDeleted({ when = {}, if: expression }: Omit<Rule, 'name'>): boolean {
+  if (when.type === undefined || !listOf(when.type).includes('DELETED')) return false
+  const keys = ['annotations', 'age', 'owner'] as const
   return (
-    annotations !== undefined || age !== undefined || (expression !== undefined && mentionsObject(expression))
+    keys.some((key) => when[key] !== undefined) ||
+    (expression !== undefined && (mentionsObject(expression) || mentionsOwner(expression)))
   )
 }
 

@@ -40,16 +40,23 @@ const ROWS: Row[] = [
     ['Pod'],
   ],
   ['what is told when it changes', [{ when: { kind: 'Pod', type: '!ADDED' }, to: ['chat'] }], ['Pod']],
-  ...[{ age: '<5m' }, { annotations: { team: 'pay' } }].map(
+  ...[{ age: '<5m' }, { annotations: { team: 'pay' } }, { owner: 'Deployment/web' }].map(
     (more): Row => [
       `what a rule reads of a deletion: ${Object.keys(more)}`,
       [{ when: { kind: 'Pod', type: ['ADDED', 'DELETED'], ...more }, to: ['bus'] }],
       ['Pod'],
     ],
   ),
+  ...['object.spec.nodeName == "a"', 'event.owner.kind == "Deployment"'].map(
+    (expression): Row => [
+      `what an expression reads of a deletion: ${expression}`,
+      [{ when: { kind: 'Pod', type: 'DELETED' }, if: expression, to: ['bus'] }],
+      ['Pod'],
+    ],
+  ),
   [
-    'what an expression reads of a deletion',
-    [{ when: { kind: 'Pod', type: 'DELETED' }, if: 'object.spec.nodeName == "a"', to: ['bus'] }],
+    'what decides that a deletion is dropped',
+    [{ when: { kind: 'Pod', type: 'DELETED', owner: 'Job' }, drop: true }],
     ['Pod'],
   ],
   [

@@ -64,11 +64,17 @@ test('a deletion that nobody saw brings the object as it was', async () => {
 test.each<[string, Omit<Rule, 'name' | 'to'>]>([
   ['its age', { when: { type: 'DELETED', age: '>1h' } }],
   ['its annotations', { when: { type: 'DELETED', annotations: { team: 'pay' } } }],
+  ['its owner', { when: { type: 'DELETED', owner: 'Deployment/web' } }],
+  ['its owner in an expression', { when: { type: 'DELETED' }, if: 'event.owner.name == "web"' }],
   ['a field', { when: { type: 'DELETED' }, if: 'object.data.team == "pay"' }],
 ])('a rule of deletions matches one that only a list shows, by %s', async (_, rule) => {
   await using it = await startOldBed(SOURCE, [{ name: 'gone', ...rule, to: ['hook'] }])
-  const created = { creationTimestamp: '2020-01-01T00:00:00Z', annotations: { team: 'pay' } }
-  const session = await it.begun(came('ADDED', 'a', 1, { metadata: created, data: { team: 'pay' } }))
+  const metadata = {
+    creationTimestamp: '2020-01-01T00:00:00Z',
+    annotations: { team: 'pay' },
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: 'w', controller: true }],
+  }
+  const session = await it.begun(came('ADDED', 'a', 1, { metadata, data: { team: 'pay' } }))
   await session.beginList('different', never)
   await session.endList('9', never)
   const sent = await it.deliveries()

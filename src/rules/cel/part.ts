@@ -69,6 +69,12 @@ export function mentionsObject(text: string): boolean {
   return readsVariable(text, 'object')
 }
 
+/** Returns whether an expression reads the owner of the object; false if it has faults. */
+export function mentionsOwner(text: string): boolean {
+  const result = checkedProgram(text)
+  return result.ok && relatedIn(result.value.tree).includes('owner')
+}
+
 function readsVariable(text: string, name: string): boolean {
   const result = checkedProgram(text)
   return result.ok && variablesIn(result.value.tree).has(name)

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { celPart, mentionsObject, mentionsOld } from '../../../src/rules/cel/part.ts'
+import { celPart, mentionsObject, mentionsOld, mentionsOwner } from '../../../src/rules/cel/part.ts'
 import { compileRules } from '../../../src/rules/compile.ts'
 import { EVENT, NODE } from '../events.ts'
 import { evaluate, eventOf, type Given } from './evaluate.ts'
@@ -291,4 +291,6 @@ test('old objects are wanted by expressions that mention them', () => {
   expect(mentionsOld('object.spec.oldObject == "oldObject"')).toBe(false)
   expect(mentionsObject('object.spec.paused')).toBe(true)
   expect(mentionsObject('event.name == "object" && oldObject == null')).toBe(false)
+  expect(mentionsOwner('has(event.owner) && event["owner"].name == "web"')).toBe(true)
+  expect(mentionsOwner('event.regarding.owner.name == "web" || event.name == "owner"')).toBe(false)
 })
