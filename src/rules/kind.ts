@@ -61,6 +61,17 @@ export function parseSpelling(text: string): Spelling | undefined {
     : { word: lower.slice(0, dot), qualifier: withoutCore(lower.slice(dot + 1)) }
 }
 
+/** Returns the versions that the `kind` of a rule names together with their group: `v1` of `apps/v1/Deployment`. */
+export function versionsIn(patterns: Patterns): string[] {
+  return listOf(patterns).flatMap((text) => {
+    const pattern = parsePattern(text)
+    const isLiteral = pattern.ok && pattern.value.form === 'literal'
+    const { qualifier = '' } = (isLiteral && parseSpelling(pattern.value.text)) || {}
+    const [version = '', ...group] = qualifier.split('.')
+    return group.length > 0 ? [version] : []
+  })
+}
+
 /** The documentation of Kubernetes writes `core/v1` for the group without a name. */
 function withoutCore(qualifier: string): string {
   return /^(?:v\d+\.)?core$/.test(qualifier) ? qualifier.replace(/\.?core$/, '') : qualifier

@@ -5,6 +5,7 @@ import { planOf, type RulePlan } from '../../src/rules/limits/rule-plan.ts'
 import { listIncidents } from '../../src/store/control/incidents.ts'
 import { startLimitStateGc } from '../../src/store/limits/limit-state-gc.ts'
 import { publishReport } from '../../src/store/process-reports.ts'
+import { DATABASE } from '../rules/events.ts'
 import { limitsIn } from '../rules/limits/bed.ts'
 import { waitFor } from '../wait-for.ts'
 import { SOURCE } from './objects.ts'
@@ -21,11 +22,11 @@ const RESOLVED = [
 ]
 
 /** Open incidents of `r` and `other`, an Event that `counted` counts, and a process that collects what is no longer used. */
-async function startGcBed() {
+async function startGcBed(source = SOURCE) {
   const it = await startRealLimits(RESOLVED)
   const stack = new AsyncDisposableStack()
   stack.use(it)
-  const { happen } = await it.watch()
+  const { happen } = await it.watch(source)
   await happen({ at: 0 })
   await happen({ at: 0, rule: 'other' })
   await happen({ at: 0, rule: 'counted', reason: 'BackOff', uid: 'event' })
@@ -134,4 +135,13 @@ test('open incidents of a kind that a rule no longer matches are forgotten, once
   const before = (await it.deliveries()).length
   await it.happen({ at: 0, id: 'next' })
   expect((await it.deliveries()).slice(before).map(({ event }) => event.id)).toEqual(['next'])
+})
+
+test('they are kept if the rule matches another version of the kind', async () => {
+  await using it = await startGcBed({ ...SOURCE, resource: DATABASE })
+  it.state.kinds = kindsOf('stable.example.com/v1/Database')
+  await it.looks()
+  expect(await it.states()).toEqual(ALL)
+  it.state.kinds = kindsOf('example.com/v1/Database')
+  await waitFor(async () => (await it.states()).length < 3, { what: 'the incident to be forgotten' })
 })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { KindTest } from '../kind.ts'
+import { type KindTest, versionsIn } from '../kind.ts'
 import { kindTestOf, type When } from '../when.ts'
 import { createMuted, type Muted } from './mute.ts'
 import type { RuleLimits } from './schema.ts'
@@ -30,7 +30,7 @@ export interface RulePlan {
   muted?: Muted
   sample?: number
   forMs?: number
-  /** Whether a rule that tracks states matches a kind. */
+  /** Whether a rule that tracks states matches a kind, in any version. */
   ofKind?: KindTest
   /** What a rule that tracks states matches, as JSON. */
   conditions?: string
@@ -117,9 +117,16 @@ export function formerDebounceOf(
   return changed ? { per: before.debounce?.per } : before?.formerDebounce
 }
 
-function ofKindOf({ when }: LimitedRule): Pick<RulePlan, 'ofKind'> {
-  const kinds = kindTestOf((when ?? {}) as When)
-  return kinds.ok ? { ofKind: kinds.value } : {}
+/** A state goes on when the watch and the rule name another version: the object is the same in each. */
+function ofKindOf(rule: LimitedRule): Pick<RulePlan, 'ofKind'> {
+  const when = (rule.when ?? {}) as When
+  const kinds = kindTestOf(when)
+  if (!kinds.ok) return {}
+  const versions = versionsIn(when.kind ?? [])
+  const isOfKind = kinds.value
+  return {
+    ofKind: (names) => isOfKind(names) || versions.some((version) => isOfKind({ ...names, version })),
+  }
 }
 
 /** Times and limits of the rule are no part of them. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Delivery } from '../../../src/model/delivery.ts'
-import type { ChangeType, ClusterEvent } from '../../../src/model/event.ts'
+import type { ChangeType, ClusterEvent, Resource } from '../../../src/model/event.ts'
 import type { Limited, LimitName, RuleCounts, Suppression } from '../../../src/model/limit.ts'
 import { createLimits, joinLimits, limitPlan } from '../../../src/rules/limits/limits.ts'
 import { MemoryLimits } from '../../../src/rules/limits/memory.ts'
@@ -27,6 +27,8 @@ export interface Happening {
   name?: string
   namespace?: string
   type?: ChangeType
+  /** Default: pods. */
+  resource?: Resource
   /** Makes it an Event. */
   reason?: string
   count?: number
@@ -47,7 +49,7 @@ export function eventOf(it: Happening): ClusterEvent {
   const { at, name = 'web', namespace = 'shop', type = 'MODIFIED', reason, uid = `u-${name}` } = it
   const isEvent = reason !== undefined
   const base = clusterEvent({
-    resource: isEvent ? EVENT : POD,
+    resource: isEvent ? EVENT : (it.resource ?? POD),
     type,
     namespace,
     name,

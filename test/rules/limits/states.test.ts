@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { LimitOutcome, LimitStates, Limits } from '../../../src/model/limit.ts'
 import { createLimits } from '../../../src/rules/limits/limits.ts'
+import { DATABASE } from '../events.ts'
 import {
   type Bed,
   balances,
@@ -46,6 +47,16 @@ test('an object that waits is gone when its rule loses the kind, and waits on if
   kept.reload({ r: { for: '2m', when: { kind: 'pods' } } })
   expect(kept.until(999)).toEqual(['120 web'])
 })
+
+test.each(['stable.example.com/v1/Database', 'databases.v1.stable.example.com'])(
+  'an object that waits is the same in another version of its kind: %s',
+  (kind) => {
+    const bed = openReloads({ r: { for: '2m', when: { kind: 'stable.example.com/v1beta1/Database' } } })
+    bed.apply({ at: 0, resource: DATABASE })
+    bed.reload({ r: { for: '2m', when: { kind } } })
+    expect(bed.until(999)).toEqual(['120 web'])
+  },
+)
 
 test('what waits goes by the new times of its rule', () => {
   const bed = openReloads({ r: { for: '2m', resolve: true } })
