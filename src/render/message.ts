@@ -1,11 +1,12 @@
 import type { ContainerLog, Delivery } from '../model/delivery.ts'
 import type { Content, Field, Link, Markup, Message, RuleSeverity, Summary } from '../sink/index.ts'
-import { additionalFields, cloudEvent, limitFields, messageId, RESOLVED } from '../sink/message.ts'
+import { additionalFields, cloudEvent, limitFields, messageId } from '../sink/message.ts'
 import { textOutput } from '../sink/template/engine.ts'
 import { TemplateFault } from '../sink/template/fault.ts'
 import { compileProgram, type Program } from '../sink/template/program.ts'
 import { isSeverity, type MessageParts, type MessageTemplates, urlOf } from './message-schema.ts'
 import { changesOnce, quoteUnless, withoutRepeated } from './repeated.ts'
+import { decidesSeverity, markedTitle } from './resolve-mark.ts'
 import { summarize } from './summary/index.ts'
 
 /** The severity and labels of a rule. */
@@ -172,13 +173,16 @@ export function compileMessage(
     const additional = parts.fields === false ? [] : additionalFields(message)
     const rendered = (part: Part) =>
       atPlace(part, () => part.program.run(message, textOutput, setting).buffer)
-    const title = parts.title && titleOf(message, parts.title, oneLine(rendered(parts.title)))
+    const ownTitle = inMarkup(summary.title)
+    const title =
+      parts.title &&
+      markedTitle(message, parts.title.program.source, oneLine(rendered(parts.title)), oneLine(ownTitle))
     const severity =
-      parts.severity && decidesSeverity(message, parts.severity)
+      parts.severity && decidesSeverity(message, parts.severity.program.source)
         ? rendered(parts.severity).trim().toLowerCase()
         : undefined
     const shown = {
-      title: title || inMarkup(summary.title),
+      title: title || ownTitle,
       text: parts.text ? rendered(parts.text).trim() : inMarkup(summary.text),
     }
     const fields = parts.fields
@@ -210,25 +214,6 @@ export function compileMessage(
       command: parts.command === false ? '' : summary.command,
     }
   }
-}
-
-/** Marks the title of a resolve notification, unless the template distinguishes it already. */
-function titleOf({ notice }: Message, { program }: Part, title: string): string {
-  const isMarked = reads(program, /\b(?:notice|resolved|message\s*\.\s*title)\b/)
-  return title === '' || notice?.kind !== 'resolved' || isMarked ? title : `${RESOLVED}${title}`
-}
-
-/** A resolve notification keeps its severity, unless the template distinguishes it. */
-function decidesSeverity({ notice }: Message, { program }: Part): boolean {
-  return notice?.kind !== 'resolved' || reads(program, /\b(?:notice|resolved)\b/)
-}
-
-/** Whether a template has a name in its outputs and tags; its own text does not count. */
-function reads({ source }: Program, name: RegExp): boolean {
-  return source
-    .split(/\}\}|%\}/)
-    .slice(0, -1)
-    .some((part) => name.test(part.slice(Math.max(part.search(/\{[{%]/), 0))))
 }
 
 /** `Log of app, previous run`, and the lines below; one line where it could not be read. */

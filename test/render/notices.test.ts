@@ -118,11 +118,27 @@ test('a title shows once that it is over, whatever its text and its objects are 
   expect(title('{{ name }}: not resolved yet')).toBe('Resolved: worker-3: not resolved yet')
 })
 
+test.each([
+  '{{ message["title"] }}',
+  "[{{ cluster }}] {{ message[ 'title' ] }}",
+  '{% assign part = "title" %}{{ message[part] }}',
+  '{% assign m = message %}[{{ cluster }}] {{ m.title }}',
+  '{{ name }} {{ message["severity"] | remove: "resolved" }}',
+  '{{ name | append: " notice" }}',
+  "{{ name | append: ', not yet resolved' | remove: ', not yet resolved' }}",
+  '{{ name }}{{ object.status.resolved }}{{ labels["notice"] }}',
+])('a title shows once that it is over, however its template reads it: %s', (source) => {
+  const { title } = templates({ title: source })(noticeMessage(notice('a Node that is ready again')))
+  expect(title.match(/resolved/gi)).toHaveLength(1)
+})
+
 test('a template for the severity does not replace that of a resolve notification, unless it reads it', () => {
   const over = noticeMessage(notice('a Node that is ready again'))
   const severity = (source: string) => templates({ severity: source })(over).severity
   expect(severity('error')).toBe('resolved')
   expect(severity('{% if namespace == "prod" %}error{% else %}info{% endif %}')).toBe('resolved')
+  expect(severity('{% if object.status.resolved %}info{% else %}error{% endif %}')).toBe('resolved')
+  expect(severity('{% if labels["notice"] == "resolved" %}info{% else %}error{% endif %}')).toBe('resolved')
   expect(severity('{% if notice == "resolved" %}info{% else %}error{% endif %}')).toBe('info')
   expect(severity('{{ resolved.why | replace: "ended", "warning" }}')).toBe('warning')
 })
