@@ -87,3 +87,48 @@ test('what an archive did not write before a stop is kept', async () => {
   expect(await kept(it)).toEqual(names(200))
   expect(await it.ledger()).toMatchObject({ sinks: { hook: { dead: 200, dropped: 0 } }, balanced: true })
 })
+
+test.each([
+  ['lane', (it: Bed) => it.keys.lane('archive/n0')],
+  ['ledger', (it: Bed) => it.keys.sinkLedger('archive')],
+])(
+  'while another program has the %s of the archive, dead letters wait up to twice their bound',
+  async (_, keyOf) => {
+    await using it = await startLaneBed()
+    await giveUp(it, 'hook', names(400))
+    await it.redis.set(keyOf(it), 'text')
+    await using running = keep(it, { archive: sinkArchive })
+    await keptFewer(it, 150)
+    await waitFor(() => running.looks() > 2, { what: 'a third look' })
+    const left = await kept(it)
+    expect(left.length).toBeGreaterThan(50)
+    expect(left).toEqual(names(400).slice(-left.length))
+    const dropped = 400 - left.length
+    await it.redis.del(keyOf(it))
+    await keptFewer(it, 60)
+    await running.bounds.close()
+    const { sinks, balanced } = await it.ledger()
+    const archived = 400 - dropped - (await kept(it)).length
+    expect(sinks['hook']).toMatchObject({ dead: 400, dropped, archived })
+    expect({ enqueued: sinks['archive']?.enqueued, balanced }).toEqual({ enqueued: archived, balanced: true })
+  },
+)
+
+test('one lane of the archive that another program has does not stop the others', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(30), 8 * DAY_MS)
+  await it.redis.set(it.keys.lane('archive/n0'), 'text')
+  const woken = new Set<string>()
+  const archive: Archive = {
+    ...{ kind: 'sink', sink: 'archive' },
+    laneOf: ({ event }) => `archive/n${event.name.endsWith('3') ? 0 : 1}`,
+    wake(lanes) {
+      for (const lane of lanes) woken.add(lane)
+    },
+  }
+  await using running = keep(it, { archive, maxBytes: 1e9 })
+  await keptFewer(it, 4)
+  await waitFor(() => running.looks() > 2, { what: 'a third look' })
+  expect(await kept(it)).toEqual(['a-3', 'a-13', 'a-23'])
+  expect([...woken]).toEqual(['archive/n1'])
+})

@@ -12,7 +12,7 @@ import {
 } from '../lanes/dead-letter-actions.ts'
 import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
 import { PageSize } from '../lanes/page-size.ts'
-import { isTransient } from '../redis/redis-fault.ts'
+import { ForeignKeyError, isTransient, rootOf } from '../redis/redis-fault.ts'
 import { runScript, script } from '../redis/script.ts'
 import { type MeasuredStream, MeasuringPauses, measureStreams } from './lane-sizes.ts'
 import {
@@ -221,13 +221,17 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     count(await discardDeadLetters(redis, keys, some, 'archived'), 'archived')
   }
 
-  /** What cannot be read cannot be delivered anywhere, and letters of the archive's own sink have nowhere to go: those are dropped. */
+  /**
+   * What cannot be read cannot be delivered anywhere, and letters of the archive's own sink have nowhere to go: those are dropped. Throws
+   * if another program took a key of the archive, once the other lanes have theirs.
+   */
   async function toSink(
     { sink, laneOf, wake }: Extract<Archive, { kind: 'sink' }>,
     letters: readonly StoredDeadLetter[],
   ): Promise<void> {
     const lanes = new Set<string>()
     const rest: StoredDeadLetter[] = []
+    let fault: string | undefined
     for (const letter of letters) {
       const { delivery } = letter
       if (!delivery || letter.sink === sink || letter.sink === '') {
@@ -235,12 +239,20 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
         continue
       }
       const lane = laneOf({ ...delivery, sink })
-      if (!(await archiveToLane(redis, keys, { ...letter, delivery }, { sink, lane }))) continue
+      try {
+        if (!(await archiveToLane(redis, keys, { ...letter, delivery }, { sink, lane }))) continue
+      } catch (error) {
+        const foreign = rootOf(error)
+        if (!(foreign instanceof ForeignKeyError)) throw error
+        fault = foreign.message
+        continue
+      }
       lanes.add(lane)
       count([letter], 'archived')
     }
     wake([...lanes])
     await drop(rest)
+    if (fault !== undefined) throw new Error(fault)
   }
 
   async function drop(letters: readonly StoredDeadLetter[]): Promise<void> {

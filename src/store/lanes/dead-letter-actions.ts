@@ -167,7 +167,7 @@ export async function countableDeadLetters(
 
 /**
  * Moves a dead letter into a lane of the archive's sink, in one step: it counts as archived for its own sink, as enqueued for the
- * other one. False when it is gone already, or cannot be counted.
+ * other one. False when it is gone already, or cannot be counted. Fails if another program took a key of the archive.
  */
 export async function archiveToLane(
   redis: Redis,
@@ -220,9 +220,9 @@ return gone
 const ARCHIVE = `
 ${IS_FOREIGN}
 if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
-for _, it in ipairs({ { KEYS[2], 'counters', 'discarded', 'archived' }, { KEYS[3], 'stream' },
-  { KEYS[4], 'counters', ARGV[2] }, { KEYS[5], 'counters', 'enqueued' } }) do
-  if isForeign(unpack(it)) then return 0 end
+if isForeign(KEYS[2], 'counters', 'discarded', 'archived') then return 0 end
+for _, it in ipairs({ { KEYS[3], 'stream' }, { KEYS[4], 'counters', ARGV[2] }, { KEYS[5], 'counters', 'enqueued' } }) do
+  if isForeign(unpack(it)) then return redis.error_reply('WRONGTYPE ' .. it[1]) end
 end
 redis.call('XDEL', KEYS[1], '0-0')
 redis.call('XADD', KEYS[3], '*', 'n', 1, 't', ARGV[3], 'z', ARGV[4])
