@@ -1,4 +1,4 @@
-import { SECRET_NAME } from '../../text/redact.ts'
+import { SECRET_NAME } from '../../text/secret-forms.ts'
 import { mapOf, type Raw, textOf, textsOf } from './tracked.ts'
 
 /** Collects comments on the options of one sink; `name` is that of the sink, for names of environment variables. */
