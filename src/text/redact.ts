@@ -43,7 +43,7 @@ export function redactSecrets(text: string): string {
 
 /** If a text in Base64 is `user:password`. */
 function isLogin(base64: string): boolean {
-  return /^[\x21-\x7e]+:[\x20-\x7e]*$/.test(Buffer.from(base64, 'base64').toString('latin1'))
+  return /^[\x21-\x39\x3b-\x7e]+:[\x20-\x7e]*$/.test(Buffer.from(base64, 'base64').toString('latin1'))
 }
 
 function replaceForms(text: string, forms: Readonly<Record<string, RegExp>>, by: string): string {

@@ -90,7 +90,7 @@ function* valuesOfRecords(text: string): Generator<Range> {
     }
     done = pair.index + pair[0].length
     if (key.toLowerCase() !== 'value') {
-      isSecret ||= found.length <= MAX_NAME && SECRET_NAME.test(found.replace(/[\\"']+$/, ''))
+      isSecret ||= found.length <= MAX_NAME && SECRET_NAME.test(found.replace(/(?<![\\"'])[\\"']+$/, ''))
       continue
     }
     const start = done - found.length
