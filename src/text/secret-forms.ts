@@ -37,17 +37,24 @@ const MESSAGES =
 const BEGINNINGS = '(?:dial|get|open|post|read|secrets?|see|tokens?)(?= +(?:"|[a-z]+(?:[\\s:]|$)))'
 /** A value that is no secret: part of a message, a reference such as `$(NAME)`, a masked value, a bracket, or an empty text. */
 export const NO_SECRET = String.raw`(?!${BEGINNINGS}|(?:${MESSAGES}|\*{3,}|<(?:hidden|masked|nil|none|redacted|unset)>|\$[({][\w.]{1,99}[)}]|[(){}<>=])(?=[.,;:!]?(?:[\s)}\]\\]|["'](?!\w)|$)|,["'])|(?<empty>\\{0,8}["'])\k<empty>(?=[\s,;)}\]\\]|$))`
+/** A header that is a word of a message. Of these only few, since a header may begin with any word. */
+const NO_HEADER = String.raw`(?!(?:empty|expired|failed|false|invalid|missing|nil|none|null|required|true|undefined|unset|\*{3,})(?=[.,]?(?:[\s)}\]\\]|["'](?!\w)|$)))`
 /** `Some("…")`, `b'…'` and the like. */
 const WRAPPED = String.raw`(?:(?:\w{1,40}\(){0,3}\w{0,2}(?=\\{0,8}["']))?${QUOTED}`
 
 /** Forms of secrets behind a name. What stays of a match is the group `kept`. Each takes linear time. */
 export const NAMED_FORMS: Readonly<Record<string, RegExp>> = {
   /** Values of headers have spaces: a scheme and its credentials, several cookies. */
-  header: form(`(?:${HEADER_NAMES})${BETWEEN}`, String.raw`(?=\S)${NO_SECRET}(?:${QUOTED}|${LIST}|${REST})`),
+  header: form(`(?:${HEADER_NAMES})${BETWEEN}`, String.raw`(?=\S)${NO_HEADER}(?:${QUOTED}|${LIST}|${REST})`),
   /** `password=…`, `"apiKey": "…"`, `token: Bearer …`, `secret: ["…"]`. */
   value: form(
     `(?:${TEXT_NAMES})${BETWEEN}`,
     `${NO_SECRET}(?:(?:bearer|basic) +)?(?:${WRAPPED}|${LIST}|${WORD})`,
+  ),
+  /** `"path":"/spec/password","value":"…"`, where the name is the value of any key, and `set DB_PASSWORD, value=…`. */
+  next: form(
+    String.raw`(?:${HEADER_NAMES}|${TEXT_NAMES})\\{0,8}["']?[ \t]{0,64}(?:,\s{0,64}|\n[ \t]{0,64})\\{0,8}["']?value\\{0,8}["']?[ \t]{0,64}[:=]{1,2}>?[ \t]{0,64}`,
+    `${NO_SECRET}(?:${WRAPPED}|${LIST}|${WORD})`,
   ),
   /** `"tokens": ["…", "…"]`; a list of maps has names of its own. */
   list: form(`(?:${LIST_NAMES})${BETWEEN}`, String.raw`(?!\[\s{0,64}[{\]])${LIST}`),

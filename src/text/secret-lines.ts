@@ -31,7 +31,9 @@ const ABOVE = new RegExp(
 /** What is before a key that begins its line. */
 const BEFORE_KEY = /^ *(?:- +)*(?=["']?[\w.-]*$)/
 /** The first line of a map, a list on several lines, or a stack. */
-const NO_VALUE = /^ *(?:- +)*(?:["']?[\w.$/-]+["']?[ \t]*:(?:[ \t]|$)|[{}[\]]|at )/
+const NO_VALUE = /^ *(?:- +)*(?:(?:"[^"\n]*"|'[^'\n]*'|<<|[\w.$/-]+)[ \t]*:(?:[ \t]|$)|[{}[\]]|\? |at )/
+const EMPTY = /^[ \t]*$/
+const EMPTY_OR_COMMENT = /^[ \t]*(?:#|$)/
 
 /** Block scalars with any text before the name; lists and indented texts only of a key that begins its line. */
 function* valuesBelow(text: string): Generator<Range> {
@@ -42,15 +44,27 @@ function* valuesBelow(text: string): Generator<Range> {
     const before = text.slice(text.lastIndexOf('\n', above.index) + 1, above.index)
     const column = BEFORE_KEY.exec(before)?.[0].length
     const lineEnd = above.index + above[0].length
-    const first = text.slice(lineEnd + 1, endOfLine(text, lineEnd + 1))
-    const indent = indentOf(first)
-    if (block) done = endOfLines(text, lineEnd, (line) => indentOf(line) > (column ?? indentOf(before)))
-    else if (column === undefined || NO_VALUE.test(first)) continue
-    else if (isItem(first) && indent >= column)
-      done = endOfLines(text, lineEnd, (line) => indentOf(line) >= indent + (isItem(line) ? 0 : 1))
-    else if (!list && indent > column) done = endOfLines(text, lineEnd, (line) => indentOf(line) > column)
+    if (block)
+      done = endOfLines(text, lineEnd, EMPTY, (line) => indentOf(line) > (column ?? indentOf(before)))
+    else if (column !== undefined) done = endOfValue(text, lineEnd, column, list !== undefined)
     if (done > lineEnd) yield [above.index + name.length, done]
   }
+}
+
+/** Returns the end of the value below a key, which begins in a column; that of the key's line if there is none. */
+function endOfValue(text: string, lineEnd: number, column: number, isList: boolean): number {
+  let first = ''
+  for (let end = lineEnd; end < text.length && EMPTY_OR_COMMENT.test(first); ) {
+    const start = end + 1
+    end = endOfLine(text, start)
+    first = text.slice(start, end)
+  }
+  const indent = indentOf(first)
+  if (NO_VALUE.test(first)) return lineEnd
+  const rest = (belongs: (line: string) => boolean) => endOfLines(text, lineEnd, EMPTY_OR_COMMENT, belongs)
+  if (isItem(first) && indent >= column)
+    return rest((line) => indentOf(line) >= indent + (isItem(line) ? 0 : 1))
+  return !isList && indent > column ? rest((line) => indentOf(line) > column) : lineEnd
 }
 
 /** A name or a value of a record. In YAML a value without quotes is the rest of its line. */
@@ -95,7 +109,7 @@ function* valuesOfRecords(text: string): Generator<Range> {
     }
     const start = done - found.length
     const column = pair.index - lineStart
-    if (BLOCK.test(found)) done = endOfLines(text, done, (line) => indentOf(line) > column)
+    if (BLOCK.test(found)) done = endOfLines(text, done, EMPTY, (line) => indentOf(line) > column)
     values.push([start, done])
   }
   if (isSecret) yield* values
@@ -114,14 +128,19 @@ function endOfLine(text: string, start: number): number {
   return end === -1 ? text.length : end
 }
 
-/** Returns the end of the last line that belongs to the one which ends at an index. Empty lines do, if one follows. */
-function endOfLines(text: string, lineEnd: number, belongs: (line: string) => boolean): number {
+/** Returns the end of the last line that belongs to the one which ends at an index. Those that are skipped do, if one follows. */
+function endOfLines(
+  text: string,
+  lineEnd: number,
+  skipped: RegExp,
+  belongs: (line: string) => boolean,
+): number {
   let last = lineEnd
   for (let end = lineEnd; end < text.length; ) {
     const start = end + 1
     end = endOfLine(text, start)
     const line = text.slice(start, end)
-    if (line.trim() === '') continue
+    if (skipped.test(line)) continue
     if (!belongs(line)) break
     last = end
   }
