@@ -118,8 +118,17 @@ function isFlagOfSecret(flag: Json): boolean {
 
 function isSecret(name: string, value: Json): boolean {
   if (Array.isArray(value))
-    return value.length > 0 && isListOfScalars(value) && SECRET_NAME.test(name.replace(/s$/i, ''))
+    return value.length > 0 && isListOfScalars(value) && (SECRET_NAME.test(name) || isPlural(name))
+  if (typeof value === 'string' && isPlural(name)) return !COUNT.test(value)
   return (typeof value === 'string' || typeof value === 'number') && value !== '' && SECRET_NAME.test(name)
+}
+
+/** Of several secrets a name may also have the number: `MAX_TOKENS`. */
+const COUNT = /^(?:[\d.]+[kKmM]?)?$/
+
+/** Whether a name is that of several secrets: `tokens`. */
+function isPlural(name: string): boolean {
+  return /s$/i.test(name) && SECRET_NAME.test(name.slice(0, -1))
 }
 
 function textOf(value: Json): string {

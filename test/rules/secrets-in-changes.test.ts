@@ -56,6 +56,9 @@ describe('lists of secrets are masked', () => {
   test.each([
     ['tokens', (text: string) => [text], 'spec.tokens: "***" → "***"'],
     ['password', (text: string) => [text, 'x'], 'spec.password: "***" → "***"'],
+    ['tokens', (text: string) => `${text},x`, 'spec.tokens: "***" → "***"'],
+    ['db_pass', (text: string) => [text], 'spec.db_pass: "***" → "***"'],
+    ['maxTokens', (text: string) => (text === 'one' ? '1' : '2k'), 'spec.maxTokens: "1" → "2k"'],
     ['a', (text: string) => ({ apiKeys: [text] }), 'spec.a.apiKeys: "***" → "***"'],
     ['a', (text: string) => [{ b: [{ passwords: [text] }] }], 'spec.a[0].b[0].passwords: "***" → "***"'],
   ])('%s', (name, fieldOf, expected) => {
