@@ -61,14 +61,14 @@ export function parseSpelling(text: string): Spelling | undefined {
     : { word: lower.slice(0, dot), qualifier: withoutCore(lower.slice(dot + 1)) }
 }
 
-/** Returns the versions that the `kind` of a rule names together with their group: `v1` of `apps/v1/Deployment`. */
-export function versionsIn(patterns: Patterns): string[] {
+/** Returns the versions that the `kind` of a rule names with their groups, such as `v1` of `apps/v1/Deployment`; not what it excludes. */
+export function versionsIn(patterns: Patterns): { version: string; group: string }[] {
   return listOf(patterns).flatMap((text) => {
     const pattern = parsePattern(text)
-    const isLiteral = pattern.ok && pattern.value.form === 'literal'
-    const { qualifier = '' } = (isLiteral && parseSpelling(pattern.value.text)) || {}
+    const isNamed = pattern.ok && pattern.value.form === 'literal' && !pattern.value.negated
+    const { qualifier = '' } = (isNamed && parseSpelling(pattern.value.text)) || {}
     const [version = '', ...group] = qualifier.split('.')
-    return group.length > 0 ? [version] : []
+    return group.length > 0 ? [{ version, group: group.join('.') }] : []
   })
 }
 

@@ -125,7 +125,9 @@ function ofKindOf(rule: LimitedRule): Pick<RulePlan, 'ofKind'> {
   const versions = versionsIn(when.kind ?? [])
   const isOfKind = kinds.value
   return {
-    ofKind: (names) => isOfKind(names) || versions.some((version) => isOfKind({ ...names, version })),
+    ofKind: (names) =>
+      isOfKind(names) ||
+      versions.some(({ version, group }) => group === names.group && isOfKind({ ...names, version })),
   }
 }
 

@@ -58,6 +58,15 @@ test.each(['stable.example.com/v1/Database', 'databases.v1.stable.example.com'])
   },
 )
 
+test('an object that waits is gone when its rule excludes the kind, whatever versions it names of others', () => {
+  const bed = openReloads({ r: { for: '2m', when: { kind: ['Pod', 'Node'] } } })
+  bed.apply({ at: 0 })
+  bed.reload({
+    r: { for: '2m', when: { kind: ['!v1/Pod', '!widgets.example.com', '!stable.example.com/v2/Pod'] } },
+  })
+  expect(bed.until(999)).toEqual([])
+})
+
 test('what waits goes by the new times of its rule', () => {
   const bed = openReloads({ r: { for: '2m', resolve: true } })
   bed.apply({ at: 0 })
