@@ -114,6 +114,11 @@ test('a title shows once that it is over, whatever its text and its objects are 
   const over = noticeMessage(notice('a Node that is ready again'))
   const title = (source: string) => templates({ title: source })(over).title
   expect(title('{{ message.title | upcase }}')).toMatch(/^RESOLVED: NODE WORKER-3/)
+  const tested = '{% if message.severity == "resolved" %}OK{% else %}NOT READY{% endif %} {{ name }}'
+  expect(title(tested)).toBe('OK worker-3')
+  const chosen =
+    "{%- case message.severity -%}{%- when 'resolved' -%}OK{%- else -%}NOT READY{%- endcase %} {{ name }}"
+  expect(title(chosen)).toBe('OK worker-3')
   expect(title('{{ name }}: notice board')).toBe('Resolved: worker-3: notice board')
   expect(title('{{ name }}: not resolved yet')).toBe('Resolved: worker-3: not resolved yet')
 })
@@ -140,6 +145,7 @@ test('a template for the severity does not replace that of a resolve notificatio
   expect(severity('{% if object.status.resolved %}info{% else %}error{% endif %}')).toBe('resolved')
   expect(severity('{% if labels["notice"] == "resolved" %}info{% else %}error{% endif %}')).toBe('resolved')
   expect(severity('{% if notice == "resolved" %}info{% else %}error{% endif %}')).toBe('info')
+  expect(severity('{% if message.severity == "resolved" %}info{% else %}error{% endif %}')).toBe('info')
   expect(severity('{{ resolved.why | replace: "ended", "warning" }}')).toBe('warning')
 })
 
