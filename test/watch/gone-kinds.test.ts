@@ -67,6 +67,30 @@ const waits = (it: Awaited<ReturnType<typeof startWatchBed>>) =>
     what: 'the kind to be waited for',
   })
 
+test('a kind that is spelled in two ways has come under both of them', async () => {
+  let widgets: Widgets | undefined
+  const spellings = { dev: 'Widget', prod: 'widgets.example.com' }
+  await using it = await startWatchBed({
+    entries: Object.entries(spellings).map(([namespace, kind]) => ({ kind, namespaces: [namespace] })),
+    prepare(api) {
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: GONE })
+    },
+  })
+  const areWatched = (count: number) =>
+    waitFor(() => it.statuses().filter(({ phase }) => phase === 'watching').length === count, {
+      what: `${count} watches`,
+    })
+  await waits(it)
+  widgets?.become(THERE)
+  await areWatched(2)
+  const isRemembered = async () => (await it.reader.keys('*absent*')).length > 0
+  await waitFor(async () => !(await isRemembered()), { what: 'both spellings to be forgotten' })
+  await it.stop()
+  it.start([{ kind: 'widgets.example.com', namespaces: ['dev', 'prod', 'qa'] }])
+  await areWatched(3)
+  expect((await it.enqueued()).filter((event) => event.includes('w-qa'))).toEqual([])
+})
+
 test.each([
   ['widgets.example.com', true],
   ['widgets.example.com', false],

@@ -9,7 +9,7 @@ import { redactMessage } from '../../text/redact.ts'
 import { faultOf } from '../client/api-fault.ts'
 import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
-import { type Catalogue, discover, objectIn, resolveKind } from '../client/discovery.ts'
+import { type Catalogue, discover, namesSource, objectIn, resolveKind } from '../client/discovery.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
 import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
@@ -162,7 +162,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       if (source.spelling !== spelling || source.metadataOnly) continue
       if (!hasPosition(await store.peek(source, stop.signal))) return
     }
-    await store.absentKinds.remove(spelling, stop.signal)
+    const own = sources.filter((it) => it.spelling === spelling)
+    const others = entries.map(({ kind }) => kind).filter((kind) => own.some((it) => namesSource(kind, it)))
+    for (const it of new Set([spelling, ...others])) await store.absentKinds.remove(it, stop.signal)
   }
 
   /**
