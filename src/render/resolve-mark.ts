@@ -13,8 +13,7 @@ const WHEN = /^\{%-?\s*when\b/
  */
 export function markedTitle({ notice }: Message, source: string, title: string, own: string): string {
   if (title === '' || notice?.kind !== 'resolved') return title
-  const isMarked =
-    title.includes(own) || reads(source, /(?<!\.\s*)\b(?:notice|resolved|message\.title)\b/)
+  const isMarked = title.includes(own) || reads(source, /(?<!\.\s*)\b(?:notice|resolved|message\.title)\b/)
   return isMarked ? title : `${RESOLVED}${title}`
 }
 
