@@ -182,9 +182,13 @@ test.each(['cut', 'garbage', 'none'] as const)(
   async (answer) => {
     await using cluster = await startFakeCluster({ events: [0] })
     cluster.onProduce((_, n) => (n === 1 ? { append: false, answer } : undefined))
-    // Only without an answer time decides. Where the machine pauses, connections and later answers come too late as well.
-    const limits = answer === 'none' ? { timeout: '100ms', connectTimeout: '300ms' } : {}
-    await using sink = await openOn(cluster, limits)
+    // Without a readable answer time decides. Where the machine pauses, connections and later answers come too late as well.
+    const limits = {
+      cut: {},
+      garbage: { timeout: '5s', connectTimeout: '5s' },
+      none: { timeout: '100ms', connectTimeout: '300ms' },
+    }
+    await using sink = await openOn(cluster, limits[answer])
     const rounds = await deliverAll(sink, some(2))
     const sent = rounds.find(([it]) => it?.kind !== 'retry' || it.ambiguous)
     expect(sent).toMatchObject([{ kind: 'retry', scope: 'sink', ambiguous: true }, { kind: 'retry' }])
