@@ -40,7 +40,7 @@ export async function ask(
 
 const NO_KUBECONFIG = 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod'
 
-/** Text of a sink or of Redis without what would be a secret, or control a terminal: redacted, a secret that is a URL is not recognised. */
+/** Text of a sink or of Redis without what would be a secret, or control a terminal: secrets first, since redaction changes URLs. */
 function shown(text: string, hide: (text: string) => string): string {
   return printable(redactMessage(hide(text)))
 }

@@ -180,7 +180,7 @@ function shownOutcome(
   if (outcome.kind === 'delivered') return { outcome: outcome.kind }
   if (outcome.kind === 'later') return { outcome: outcome.kind }
   const { kind, reason, detail } = outcome
-  // Redacted, a secret that is a URL is not recognised.
+  // Secrets first: redaction changes URLs, and a secret may be one.
   return { outcome: kind, reason, detail: redactMessage(friendlyError(hide(detail))) }
 }
 
