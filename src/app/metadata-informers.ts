@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Change, Source } from '../model/change.ts'
+import type { AwaitMetadata, Source } from '../model/change.ts'
 import type { ObjectRef, RelatedMetadata } from '../model/event.ts'
 import type { WatchStatus } from '../model/status.ts'
 import type { Logger } from '../observe/log.ts'
@@ -30,8 +30,7 @@ interface EnrichmentParts {
 /** The related metadata that rules use. */
 export interface Enrichment {
   readonly surroundings: RelatedMetadata
-  /** Resolves when the related metadata of these changes is known, or the wait budget is used up. */
-  awaitMetadata(source: Source, changes: readonly Change[], signal: AbortSignal): Promise<void>
+  readonly awaitMetadata: AwaitMetadata
   /** Starts the additional informers of other requirements; resolves when they have synced, or failed to. */
   prepare(needs: MetadataRequirements): Promise<void>
   /** Applies requirements; informers that are no longer needed stop. */
@@ -143,6 +142,10 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     store,
     clock: performance,
     progressOf,
+    isSettled: (source) =>
+      source
+        ? statuses().some((it) => it.key === source.key && hasSettled(it))
+        : !statuses().some(({ phase }) => phase === 'resolving'),
     regardingIn,
     isEvent: ({ resource }) => isEventResource(resource),
     onMiss(source, why) {
@@ -164,16 +167,6 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     return statuses().find(({ key }) => key === source.key)?.lastError
   }
 
-  /** Whether every source of these requirements has synced or failed. */
-  function isSettled(): boolean {
-    return manager
-      .statuses()
-      .every(
-        ({ phase, ready }) =>
-          phase === 'failing' || phase === 'waiting-for-kind' || (phase === 'watching' && ready),
-      )
-  }
-
   function apply(next: readonly WatchEntry[]): void {
     entries = next
     manager.apply(next)
@@ -182,13 +175,16 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
 
   return {
     surroundings: surroundingsOf(cache, isWatched),
-    awaitMetadata: (source, changes, signal) => barrier.awaitMetadata(source, changes, needs, signal),
+    awaitMetadata: (source, changes, signal) =>
+      changes === 'all'
+        ? barrier.awaitSources(source, signal)
+        : barrier.awaitMetadata(source, changes, needs, signal),
     async prepare(next) {
       const added = entriesOf(next).filter((it) => !entries.some((known) => isSame(known, it)))
       if (added.length === 0) return
       apply([...entries, ...added])
       const deadlineMs = performance.now() + PREPARE_MS
-      while (!isSettled() && performance.now() < deadlineMs && !stop.signal.aborted)
+      while (!manager.statuses().every(hasSettled) && performance.now() < deadlineMs && !stop.signal.aborted)
         await Promise.race([cache.changed, pause(100, undefined, { signal: stop.signal }).catch(() => {})])
     },
     use(next, maxObjects = MAX_OBJECTS) {
@@ -204,6 +200,11 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
       await manager.close()
     },
   }
+}
+
+/** Whether a source has synced or failed, or its kind is absent. */
+function hasSettled({ phase, ready }: WatchStatus): boolean {
+  return phase === 'failing' || phase === 'waiting-for-kind' || (phase === 'watching' && ready)
 }
 
 function entriesOf({ metadata }: MetadataRequirements): MetadataEntry[] {

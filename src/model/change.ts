@@ -210,8 +210,15 @@ export function isComparable(resourceVersion: string): boolean {
 
 const COMPARABLE = /^[1-9][0-9]*$/
 
-/** Resolves when the related metadata of these changes is known, or the wait budget is used up. */
-export type AwaitMetadata = (source: Source, changes: readonly Change[], signal: AbortSignal) => Promise<void>
+/**
+ * Resolves when the related metadata of these changes is known, or the wait budget is used up. With 'all', when all that rules
+ * need is known: nobody knows yet which objects a list has not found.
+ */
+export type AwaitMetadata = (
+  source: Source,
+  changes: readonly Change[] | 'all',
+  signal: AbortSignal,
+) => Promise<void>
 
 /** Opens a source's durable state; the newest opener owns it, older sessions are fenced. */
 export interface SourceStore {

@@ -149,6 +149,8 @@ export async function startEnrichBed({
     decided,
     phases,
     watching,
+    /** Other watches. */
+    apply: manager.apply,
     /** The first decision about an object of this name that came, of this type. */
     of: async (name: string, type = 'ADDED'): Promise<Decided> => {
       await waitFor(() => decided.some((it) => it.name === name && it.type === type), {

@@ -378,6 +378,47 @@ test('after a 410 the metadata is listed anew: what changed and went meanwhile i
   )
 })
 
+test('a deletion that a list finds waits for metadata, although the list found no object that could ask for any', async () => {
+  const gate = { open: Promise.resolve() }
+  await using bed = await startEnrichBed({
+    kubeconfig: kubernetes.kubeconfig,
+    rules: [NAMESPACES],
+    watch: [{ kind: 'Job', namespaces: ['default'], labels: 'only=one' }],
+    client: (client) => ({
+      ...around(client),
+      stream: async (path, ...rest) => {
+        await gate.open
+        return client.stream(path, ...rest)
+      },
+      get: async (path, ...rest) => {
+        if (path.includes('/namespaces')) await gate.open
+        return client.get(path, ...rest)
+      },
+    }),
+  })
+  await make(BATCH, 'jobs', 'only', undefined, { only: 'one' })
+  await bed.of('only')
+  // As after a downtime: neither the watch nor the metadata goes on from where it was.
+  bed.apply([])
+  bed.enrichment.use(bed.needsFor([]))
+  await waitFor(() => bed.phases().length === 0, { what: 'the watches to stop' })
+  await kubernetes.request('DELETE', `${BATCH}/jobs/only?propagationPolicy=Background`)
+  await kubernetes.compact()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  gate.open = promise
+  bed.enrichment.use(bed.needsFor([NAMESPACES]))
+  bed.apply([{ kind: 'Job', namespaces: ['default'], labels: 'only=one' }])
+  const relisted = async () =>
+    (await bed.metric('watch_relists_total')).some(
+      ({ labels, value }) => String(labels.watch).startsWith('jobs') && value > 0,
+    )
+  await waitFor(relisted, { what: 'the list' })
+  setTimeout(resolve, LAG_MS)
+  expect((await bed.of('only', 'DELETED')).namespaceLabels).toEqual({
+    'kubernetes.io/metadata.name': 'default',
+  })
+})
+
 test('needs that come and go start and stop watches of metadata', async () => {
   await using bed = await startEnrichBed({ kubeconfig: kubernetes.kubeconfig, rules: [], watch: WATCH })
   expect(bed.phases()).toEqual([])

@@ -141,6 +141,7 @@ export abstract class IndexSession implements SourceSession {
     for (;;) {
       const some = await this.someUnlisted(this.keepsPrevious ? FEW : MANY, signal)
       if (!some) return
+      await this.#parts.enrich?.(this.source, 'all', signal)
       await this.transact({}, planDeletions(this.keys, some, this.#parts.clock.now(), isSelected), signal)
     }
   }

@@ -35,6 +35,8 @@ export interface CacheStore extends SourceStore {
   expect(sources: readonly MetadataSource[]): void
   /** Of the source that covers a table's objects of this name; undefined when none does. */
   stateOf(table: Table, namespace: string, name: string): PartState | undefined
+  /** Of all sources. */
+  states(): readonly PartState[]
   /** Forgets the objects of sources that are removed. */
   retain(wanted: (source: Source) => boolean): void
 }
@@ -68,6 +70,7 @@ export function createCacheStore(cache: MetadataCache, clock: { now(): number })
         if (isSame(state.source.resource, resource) && covers(state.source, namespace, name)) return state
       return undefined
     },
+    states: () => [...states.values()],
     retain(wanted) {
       for (const [key, state] of states) {
         if (wanted(state.source)) continue

@@ -70,11 +70,13 @@ export type Progress = 'follows' | 'behind' | 'fails'
 
 interface BarrierParts {
   cache: MetadataCache
-  store: Pick<CacheStore, 'stateOf'>
+  store: Pick<CacheStore, 'stateOf' | 'states'>
   /** Monotonic. */
   clock: { now(): number }
   /** Of a source. Undefined asks of kinds that the cluster was not asked for yet. */
   progressOf(source: Source | undefined): Progress
+  /** Whether a source has synced or failed, or its kind is absent. Undefined asks whether all sources are known. */
+  isSettled(source: Source | undefined): boolean
   /** The object that an Event is about, read from its bytes. */
   regardingIn(object: ScannedObject): ObjectRef | undefined
   isEvent(source: Source): boolean
@@ -124,14 +126,29 @@ export class MetadataBarrier {
     needs: MetadataRequirements,
     signal: AbortSignal,
   ): Promise<void> {
+    await this.#await(source, this.#missingOf(source, changes, needs), signal)
+  }
+
+  /** Resolves when all sources have settled, or make no progress. Rejects with the signal. */
+  async awaitSources(source: Source, signal: AbortSignal): Promise<void> {
+    await this.#await(source, [this.#unsettled(undefined)], signal)
+    const states = this.#parts.store.states()
+    await this.#await(
+      source,
+      states.map((it) => this.#unsettled(it)),
+      signal,
+    )
+  }
+
+  async #await(source: Source, all: readonly Missing[], signal: AbortSignal): Promise<void> {
     const { cache, clock } = this.#parts
     const startedMs = clock.now()
-    let missing = this.#missingOf(source, changes, needs)
+    let missing = all
     for (const it of missing) {
       const left = [...it.namespaces].map((namespace) =>
         this.#patience.leftMs(source.key, namespace, startedMs),
       )
-      it.patienceMs = Math.max(...left)
+      it.patienceMs = Math.max(LEAST_MS, ...left)
     }
     const inVain = new Set<string>()
     let inVainMs = 0
@@ -211,6 +228,11 @@ export class MetadataBarrier {
       }
     }
     return [...missing.values()]
+  }
+
+  #unsettled(state: PartState | undefined): Missing {
+    const isKnown = () => state?.dropped === true || this.#parts.isSettled(state?.source)
+    return { key: `all of ${state?.source.key}`, state, isKnown, namespaces: new Set(), patienceMs: 0 }
   }
 
   #wasInVain(key: string): boolean {

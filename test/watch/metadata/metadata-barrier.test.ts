@@ -63,12 +63,14 @@ async function start(...sources: Source[]) {
   const store = createCacheStore(cache, clock)
   store.expect(sources)
   const progress = new Map<string, Progress>()
+  const unsettled = new Set<string>()
   const misses: string[] = []
   const waits: number[] = []
   const it = new MetadataBarrier({
     ...{ cache, store, clock, regardingIn },
     isEvent: (source) => source.key === 'events',
     progressOf: (source) => progress.get(source?.key ?? '') ?? 'follows',
+    isSettled: (source) => !unsettled.has(source?.key ?? ''),
     onMiss: (source, why) => void misses.push(`${source?.key} ${why}`),
     onWaited: (ms) => void waits.push(ms),
   })
@@ -77,7 +79,7 @@ async function start(...sources: Source[]) {
     await session.commit(changes, '5', NEVER)
   }
   const known = (...changes: Change[]) => it.awaitMetadata(EVENTS, changes, REGARDING, NEVER)
-  return { it, clock, cache, progress, misses, waits, tell, known, hurry }
+  return { it, clock, cache, progress, unsettled, misses, waits, tell, known, hurry }
 }
 
 test('what is known is not waited for, nor what nobody ever tells of', async () => {
@@ -215,6 +217,41 @@ test('who is asked to stop does not wait', async () => {
   progress.set('pods', 'behind')
   const stop = new AbortController()
   const waiting = it.awaitMetadata(EVENTS, [eventAbout('web')], REGARDING, stop.signal)
+  stop.abort(new Error('stopped'))
+  await expect(waiting).rejects.toThrow('stopped')
+})
+
+test('all sources are waited for, except those that make no progress: these only once', async () => {
+  const { it, clock, cache, progress, unsettled, misses } = await start(PODS, SETS)
+  for (const key of ['', 'pods', 'replicasets']) {
+    progress.set(key, 'behind')
+    unsettled.add(key)
+  }
+  const steps: string[] = []
+  const waiting = it.awaitSources(EVENTS, NEVER).then(() => steps.push('decided'))
+  for (const key of ['', 'pods', 'replicasets']) {
+    await new Promise(setImmediate)
+    steps.push(`settles ${key}`)
+    unsettled.delete(key)
+    cache.touch()
+    await new Promise(setImmediate)
+  }
+  await waiting
+  expect(steps).toEqual(['settles ', 'settles pods', 'settles replicasets', 'decided'])
+  unsettled.add('pods')
+  clock.haste = 1_000
+  await it.awaitSources(EVENTS, NEVER)
+  expect(misses).toEqual(['pods behind'])
+  clock.at = clock.now()
+  await it.awaitSources(EVENTS, NEVER)
+})
+
+test('a stop ends the wait for all sources', async () => {
+  const { it, unsettled, progress } = await start(PODS)
+  progress.set('pods', 'behind')
+  unsettled.add('pods')
+  const stop = new AbortController()
+  const waiting = it.awaitSources(EVENTS, stop.signal)
   stop.abort(new Error('stopped'))
   await expect(waiting).rejects.toThrow('stopped')
 })
