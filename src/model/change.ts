@@ -154,9 +154,10 @@ export interface SourceSession {
   seed(page: readonly Change[], signal: AbortSignal): Promise<void>
   /**
    * Takes over the index, the previous objects and the limit states of a source that this one replaces, and deletes that source. The
-   * session must be new, or adopting already; it adopts until its next list ends. Can be repeated after a crash.
+   * session must be new, or adopting already; it adopts until its next list ends. Can be repeated after a crash. Undefined takes over
+   * nothing: the next list is compared as one that adopts.
    */
-  adopt(former: FormerSource, signal: AbortSignal): Promise<void>
+  adopt(former: FormerSource | undefined, signal: AbortSignal): Promise<void>
   /** Starts a list whose differences to the index are emitted as synthesized changes. */
   beginList(comparison: Comparison, signal: AbortSignal): Promise<void>
   /**

@@ -210,20 +210,22 @@ test('what another process adopts while a source stands by is adopted from that 
   expect(adopted).toEqual(['third'])
 })
 
+/** Every source has a living process. */
+const OWNED: WatchBedOptions = {
+  timing: { adoptWaitMs: 200 },
+  wrap: (store) => ({
+    ...store,
+    async peek(...args) {
+      const checkpoint = await store.peek(...args)
+      return checkpoint && { ...checkpoint, ownerAlive: true }
+    },
+  }),
+}
+
 test('a process that goes on by the selection of before keeps what it knows: the new watch begins from now, and says so', async () => {
   const warnings: string[] = []
   const log = { ...silentLog, warn: (_: object, message: string) => void warnings.push(message) }
-  await using it = await startBed(inNamespaces('shop'), [object('a', 6)], {
-    log,
-    timing: { adoptWaitMs: 200 },
-    wrap: (store) => ({
-      ...store,
-      async peek(...args) {
-        const checkpoint = await store.peek(...args)
-        return checkpoint && { ...checkpoint, ownerAlive: true }
-      },
-    }),
-  })
+  await using it = await startBed(inNamespaces('shop'), [object('a', 6)], { ...OWNED, log })
   await it.watched(1)
   await it.stop()
   const index = await it.reader.keys(it.keys.index('*'))
@@ -232,6 +234,29 @@ test('a process that goes on by the selection of before keeps what it knows: the
   expect(warnings).toEqual([expect.stringContaining('starts over, without its state')])
   expect(await it.enqueued()).toEqual([])
   expect(await it.reader.exists(...index)).toBe(1)
+})
+
+test('with "initial: emit", only what that process does not select is new, also when the list is interrupted', async () => {
+  const emit = (entries: WatchEntry[]) => entries.map((it) => ({ ...it, initial: 'emit' as const }))
+  const shop = [object('a', 6), object('b', 7, 'shop', { app: 'b' })]
+  await using it = await startBed(emit(withLabels('app=b')), shop, OWNED)
+  await it.watched(1)
+  await it.arrived(1)
+  await it.stop()
+  const failed = Promise.withResolvers<void>()
+  it.api.intercept = ({ isWatch, query }, response) => {
+    if (isWatch || query.get('labelSelector')) return false
+    failed.resolve()
+    response.writeHead(500).end()
+    return true
+  }
+  it.start(emit(all))
+  await failed.promise
+  await it.stop()
+  it.api.intercept = undefined
+  it.start(emit(all))
+  await it.watched(1)
+  expect(await it.enqueued()).toEqual(['ADDED b@7 synthesized', 'ADDED a@6 synthesized'])
 })
 
 test('a namespace that is taken out keeps its place', async () => {

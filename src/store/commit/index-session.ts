@@ -63,7 +63,7 @@ export abstract class IndexSession implements SourceSession {
   protected abstract copyNames(signal: AbortSignal): Promise<void>
   /** Returns at most `most` objects that are not listed; undefined if there are none. */
   protected abstract someUnlisted(most: number, signal: AbortSignal): Promise<Unlisted | undefined>
-  abstract adopt(former: FormerSource, signal: AbortSignal): Promise<void>
+  abstract adopt(former: FormerSource | undefined, signal: AbortSignal): Promise<void>
   abstract expire(signal: AbortSignal): Promise<void>
   abstract forgetLimits(signal: AbortSignal): Promise<void>
 

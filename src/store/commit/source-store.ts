@@ -183,8 +183,13 @@ class CheckpointSession extends IndexSession {
     }
   }
 
-  async adopt(former: FormerSource, signal: AbortSignal): Promise<void> {
+  async adopt(former: FormerSource | undefined, signal: AbortSignal): Promise<void> {
     const { commitConnection, keys } = this.#parts
+    const seeding = { phase: 'seeding', resourceVersion: '' } as const
+    if (!former) {
+      await this.describe(signal)
+      return this.transact({ ...seeding, adopting: [] }, FORGET, signal)
+    }
     const { source } = former
     const at = readCheckpoint(
       await commitConnection.run((redis) => redis.get(keys.checkpoint(source.key)), signal),
@@ -194,8 +199,7 @@ class CheckpointSession extends IndexSession {
     // Before anything moves: after a crash the list needs the former selection.
     const before = this.checkpoint?.adopting
     const adopting = distinct([...(before ?? []), ...watchedBefore(source, at)])
-    const move = { phase: 'seeding', resourceVersion: '', adopting } as const
-    await this.transact(move, before === undefined ? FORGET : NOTHING, signal)
+    await this.transact({ ...seeding, adopting }, before === undefined ? FORGET : NOTHING, signal)
     const checkpoint = this.#stored ?? ''
     const adopter = {
       commitConnection,

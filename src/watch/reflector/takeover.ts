@@ -109,6 +109,9 @@ export async function adopt(
       leftOut = left.map((it) => it.source)
       const before = leftOut.map(({ title }) => title).join(', ')
       parts.log.warn({ watch: source.title, before }, STILL_OWNED)
+      // What that process emitted is not new.
+      if (source.initial === 'emit' && session.checkpoint === undefined)
+        await session.adopt(undefined, signal)
       break
     }
   }
@@ -139,15 +142,15 @@ const STILL_OWNED =
   'another process watches by the former selection: this watch starts over, without its state'
 
 /**
- * How the first list of a source that adopts is compared: what is new, and what is only not selected any more. Objects in the place of
- * a source that was left out are known there.
+ * How the first list of a source that adopts is compared: what is new, and what is only not selected any more. Objects of a source that
+ * was left out are known there.
  */
 export function comparisonOf(source: PlannedSource, session: SourceSession, leftOut: readonly Source[]) {
   const scopes = session.checkpoint?.adopting ?? []
   const parts = source.adoption?.parts
   if (!parts) return {}
   const watched = scopes.map((it) => selectionTest(parts, it))
-  const kept = leftOut.map((it) => placeTest(parts, it))
+  const kept = leftOut.map((it) => selectionTest(parts, it))
   const places = scopes.map((it) => placeTest(parts, it))
   const isAny = (tests: readonly Test<ScannedObject>[], object: ScannedObject) =>
     tests.some((test) => test(object))
