@@ -187,10 +187,10 @@ export interface SourceSession {
   /** When to call `expire`, Unix time in milliseconds: the earliest due time of its limit states. */
   readonly dueMs: number | undefined
   /**
-   * Evaluates some of the limit states that are due. Call it only when all earlier changes are committed:
-   * an unread change can end the state.
+   * Evaluates some of the limit states that were due at `readMs`, Unix time in milliseconds; default: now. Call it only when all
+   * changes until then are committed: an unread change can end the state.
    */
-  expire(signal: AbortSignal): Promise<void>
+  expire(signal: AbortSignal, readMs?: number): Promise<void>
   /** The source was removed: its limit states end, and their waiting events are counted as gone. */
   forgetLimits(signal: AbortSignal): Promise<void>
 }

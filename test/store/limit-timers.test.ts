@@ -126,6 +126,28 @@ test('it waits while a source is behind, and not any longer', async () => {
   await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
 })
 
+test('it waits as long as a source cannot be stored, because Redis holds it up', async () => {
+  await using it = await startTimersBed()
+  it.state.watches = [status({ behind: { ms: 5_000, waitsFor: 'redis' } })]
+  it.start(50)
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  expect(await it.enqueued()).toBe(0)
+  it.state.watches = [status()]
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
+})
+
+test('what became due after all was read is left to the next look', async () => {
+  await using it = await startTimersBed()
+  const routing = limitedRouting(smallLimits({ waitMs: 1 }))
+  const { commitConnection, metrics } = it.newStore()
+  const stages = { evaluator: () => routing, enqueued() {} }
+  const parts = { commitConnection, keys: it.keys, instance: 'one', stages, clock: Date, metrics }
+  const [, score = ''] = await it.reader.zrange(it.keys.limitTimers, '0', '0', 'WITHSCORES')
+  await waitFor(() => Date.now() > Number(score), { what: 'its time' })
+  expect(await fireTimers(parts, 'one/1', never, Number(score) - 1)).toBe(false)
+  expect(await fireTimers(parts, 'one/2', never, Number(score))).toBe(true)
+})
+
 test('it waits for a source that nobody reads, but not for ever', async () => {
   await using it = await startTimersBed()
   it.state.watches = [status({ phase: 'standby', current: false })]

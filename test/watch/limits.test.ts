@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Evaluator } from '../../src/model/change.ts'
 import { readLedger } from '../../src/store/ledger.ts'
+import { CatchUp } from '../../src/watch/reflector/progress.ts'
 import { configMap } from '../servers/scripted-api.ts'
 import { limitedRouting, smallLimits } from '../store/limits-bed.ts'
 import { waitFor } from '../wait-for.ts'
@@ -150,4 +151,75 @@ test('nothing is decided while the collection is known to be ahead of the watch'
   await waitFor(async () => (await rule())?.waiting === 0, { what: 'the end' })
   expect(await it.enqueued()).toEqual([])
   expect(await rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
+})
+
+/** Commits wait while `hold` is set. */
+function holding() {
+  const state = { hold: undefined as Promise<void> | undefined, begun: 0 }
+  const wrap: WatchBedOptions['wrap'] = (store) => ({
+    ...store,
+    async open(source, signal) {
+      const session = await store.open(source, signal)
+      const commit = session.commit.bind(session)
+      session.commit = async (...args) => {
+        state.begun++
+        await state.hold
+        return commit(...args)
+      }
+      return session
+    },
+  })
+  return { state, wrap }
+}
+
+test.each(['long', 'short'])(
+  'what came during a %s commit is read before a limit is decided',
+  async (how) => {
+    const { state, wrap } = holding()
+    const routing = limitedRouting(smallLimits({ lastMs: 1_500 }))
+    const timing = { settleMs: how === 'long' ? 300 : FOR_EVER }
+    await using it = await startWatchBed({ routing, timing, wrap })
+    await it.watching('10')
+    it.api.current()?.frame('ADDED', configMap(name('a'), 11))
+    it.api.current()?.frame('BOOKMARK', configMap('', 11))
+    const rule = async () => (await readLedger(it.reader, it.keys, { verify: true })).rules['lasting']
+    await waitFor(async () => (await rule())?.waiting === 1, { what: 'it to wait' })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    // Whatever fails, the bed ends only when the commit does.
+    using _held = { [Symbol.dispose]: resolve }
+    state.hold = promise
+    const { begun } = state
+    const asked = () => it.api.requests.filter(({ query }) => query.get('limit') === '1').length
+    const before = asked()
+    it.api.current()?.frame('ADDED', configMap('x', 12))
+    await waitFor(() => state.begun > begun, { what: 'the commit' })
+    it.api.current()?.frame('DELETED', configMap(name('a'), 13))
+    await new Promise((over) => setTimeout(over, 2_000))
+    state.hold = undefined
+    resolve()
+    await waitFor(async () => (await rule())?.waiting === 0, { what: 'the end' })
+    expect(await it.enqueued()).toEqual(['ADDED x@12'])
+    expect(await rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
+    // After a long one more may wait in the socket: where does the server stand?
+    expect(asked() > before).toBe(how === 'long')
+  },
+)
+
+test('after a commit that took long all is read where the server stands then, not at a bookmark of before', () => {
+  const it = new CatchUp(undefined, FOR_EVER)
+  const at = (resumeFrom: string) => it.read({ resumeFrom, bookmarked: true })
+  it.opened('10')
+  at('11')
+  expect(it.isCurrent).toBe(true)
+  it.heldUp()
+  expect(it.isCurrent).toBe(false)
+  it.aim('30')
+  at('29')
+  expect(it.isCurrent).toBe(false)
+  at('30')
+  expect(it.isCurrent).toBe(true)
+  it.heldUp()
+  it.aim(undefined)
+  at('31')
+  expect(it.isCurrent).toBe(true)
 })

@@ -64,7 +64,7 @@ export abstract class IndexSession implements SourceSession {
   /** Returns at most `most` objects that are not listed; undefined if there are none. */
   protected abstract someUnlisted(most: number, signal: AbortSignal): Promise<Unlisted | undefined>
   abstract adopt(former: FormerSource | undefined, signal: AbortSignal): Promise<void>
-  abstract expire(signal: AbortSignal): Promise<void>
+  abstract expire(signal: AbortSignal, readMs?: number): Promise<void>
   abstract forgetLimits(signal: AbortSignal): Promise<void>
 
   get keepsPrevious(): boolean {

@@ -212,8 +212,8 @@ class CheckpointSession extends IndexSession {
     await this.transact({}, NOTHING, signal, true)
   }
 
-  async expire(signal: AbortSignal): Promise<void> {
-    await this.transact({}, planExpiry(this.keys, this.#parts.clock.now()), signal)
+  async expire(signal: AbortSignal, readMs = this.#parts.clock.now()): Promise<void> {
+    await this.transact({}, planExpiry(this.keys, readMs), signal)
   }
 
   async forgetLimits(signal: AbortSignal): Promise<void> {

@@ -43,7 +43,8 @@ const TIMING: LimitTimersTiming = { pollMs: 1_000, idlePollMs: 60_000, maxDelayM
 
 /**
  * Evaluates shared limit states when they are due, in every process with watches. All earlier changes must be read first, because
- * they can end a state. Sources that cannot be read delay the evaluation for a limited time.
+ * they can end a state. Sources that cannot be read delay the evaluation for a limited time, and Redis as long as it
+ * takes no changes.
  */
 export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<void> } {
   const { redis, keys, clock, log, instance, hasLimits, watches } = parts
@@ -66,6 +67,12 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
 
   async function look(signal: AbortSignal): Promise<void> {
     const ours = watches()
+    const readMs = clock.now()
+    // What they hold is committed as soon as Redis takes it, and may end what is due.
+    if (ours.some(({ behind }) => behind?.waitsFor === 'redis')) {
+      behindSinceMs = undefined
+      return
+    }
     if (isAllRead(ours, [])) behindSinceMs = undefined
     else if (ours.some(isBehind)) behindSinceMs ??= performance.now()
     const lost = parts.lostDebounces?.()
@@ -77,7 +84,7 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
       behindSinceMs ??= performance.now()
       if (performance.now() - behindSinceMs < maxDelayMs) return
     } else behindSinceMs = undefined
-    while (await fireTimers(parts, `${instance}/${++attempts}`, signal));
+    while (await fireTimers(parts, `${instance}/${++attempts}`, signal, readMs));
   }
 
   // A gauge and the watches report that Redis is unavailable.
@@ -125,7 +132,7 @@ const MOST_PAGES = 50
 const FIRED_TTL_MS = 3_600_000
 
 /**
- * Evaluates some of the due shared states in one transaction with deliveries and ledger. Any number of processes can try: WATCH lets one
+ * Evaluates some of the shared states that were due at `readMs` in one transaction with deliveries and ledger. Any number of processes can try: WATCH lets one
  * succeed. The attempt's name is written too, and shows after a lost reply whether the transaction succeeded. Returns whether there
  * were due states.
  */
@@ -133,6 +140,7 @@ export async function fireTimers(
   { commitConnection, keys, instance, stages, history, clock, metrics }: FireParts,
   attempt: string,
   signal: AbortSignal,
+  readMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   const fired = keys.limitsFired(instance)
   const turn = new CommitFairness(keys, attempt)
@@ -149,7 +157,7 @@ export async function fireTimers(
       if (isForeign(layout)) throw new LayoutChangedError(layout)
       if (result && last === attempt) return true
       evaluator ??= stages.evaluator()
-      const due = await dueOf(redis, keys, evaluator, asOf.now())
+      const due = await dueOf(redis, keys, evaluator, Math.min(asOf.now(), readMs))
       if (due.length === 0) {
         result = undefined
         return false

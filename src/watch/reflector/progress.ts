@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Checkpoint, isOlder } from '../../model/change.ts'
+import { type Checkpoint, isOlder, type SourceSession } from '../../model/change.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import type { RelistCause } from './retry-policy.ts'
 import type { Timing } from './timing.ts'
@@ -217,11 +217,14 @@ function isReached(asked: string, position: string): boolean {
  *   because positions count the changes of all resources;
  * - or a bookmark came: the server sends none before the rest;
  * - or nothing came for a while: there is nothing more.
+ *
+ * The same is asked anew after the watch was held up.
  */
 export class CatchUp {
-  readonly #target: string | undefined
+  #target: string | undefined
   readonly #settleMs: number
   #isCurrent = false
+  #trustsBookmarks = true
   #quietFromMs: number | undefined
 
   constructor(target: string | undefined, settleMs: number) {
@@ -239,9 +242,22 @@ export class CatchUp {
     this.#reached(resourceVersion)
   }
 
+  /** A batch took so long to commit that more may wait than can be seen here. */
+  heldUp(): void {
+    this.#isCurrent = false
+    this.#target = undefined
+    this.#quietFromMs = performance.now()
+  }
+
+  /** The position at which the server stood after the watch was held up, when it is known. A bookmark may be older. */
+  aim(target: string | undefined): void {
+    this.#target = target
+    this.#trustsBookmarks = target === undefined
+  }
+
   /** A batch is committed. */
   read({ resumeFrom, bookmarked, idle }: Pick<Batch, 'resumeFrom' | 'bookmarked' | 'idle'>): void {
-    if (bookmarked || (idle && this.waitMs() === 0)) this.#isCurrent = true
+    if ((bookmarked && this.#trustsBookmarks) || (idle && this.waitMs() === 0)) this.#isCurrent = true
     if (idle) return
     this.#quietFromMs = performance.now()
     this.#reached(resumeFrom)
@@ -265,4 +281,15 @@ export class CatchUp {
 /** All later changes will be emitted: a first list is complete, or the resource is known to be absent. */
 export function hasPosition(checkpoint: Checkpoint | undefined): boolean {
   return checkpoint !== undefined && (checkpoint.phase === 'absent' || checkpoint.resourceVersion !== '')
+}
+
+/** While a watch is behind, no limit of it is decided: what it has not read may be what ends the waiting. */
+export const BEHIND_IDLE_MS = 1_000
+
+/** The clock may be set: it is looked at again after this long. */
+const MOST_IDLE_MS = 60_000
+
+/** Until the time of a limit is over, in milliseconds; undefined when nothing waits. */
+export function untilDue({ dueMs }: Pick<SourceSession, 'dueMs'>, nowMs: number): number | undefined {
+  return dueMs === undefined ? undefined : Math.min(Math.max(dueMs - nowMs, 0), MOST_IDLE_MS)
 }

@@ -13,7 +13,7 @@ import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts
 import type { LeaseGuard } from '../leases/held-lease.ts'
 import { currentPosition, METADATA_WATCH } from '../list/list.ts'
 import type { PlannedSource } from '../plan/plan.ts'
-import { CatchUp, type WatchProgress } from './progress.ts'
+import { BEHIND_IDLE_MS, CatchUp, untilDue, type WatchProgress } from './progress.ts'
 import { ReflectorStatus, type ReflectorStatusParts, WAITS_FOR_REDIS_MS } from './reflector-status.ts'
 import { inScope, LIST_STEP_MS, Relister } from './relist.ts'
 import {
@@ -250,7 +250,17 @@ class Reflector {
     let silent = true
     let committedMs = startedMs
     let position: Position | undefined
+    /** While Redis held the watch up, more came than one batch takes: that is read first. */
+    const stored = async (startedMs: number) => {
+      if (performance.now() - startedMs < timing.settleMs) return
+      catchUp.heldUp()
+      this.#report.current(false)
+      catchUp.aim(await this.#newest(session))
+    }
     for await (const batch of this.#stream({ ...request, query: { resourceVersion }, idleMs }, signal)) {
+      // Only what was due then is decided: what comes during the commit may end the rest.
+      const readMs = clock.now()
+      const takenMs = performance.now()
       if (!batch.idle) {
         silent &&= progress.isCommitted(batch.resourceVersion)
         const changes = inScope(this.#source, batch.changes, this.#report)
@@ -263,10 +273,14 @@ class Reflector {
         progress.reached(batch.resourceVersion, changes.length === 0)
       }
       catchUp.read(batch)
+      await stored(takenMs)
       this.#report.current(catchUp.isCurrent)
       if (catchUp.isCurrent) progress.current()
-      if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= clock.now())
-        await session.expire(this.#signal)
+      if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= readMs) {
+        const expiredMs = performance.now()
+        await session.expire(this.#signal, readMs)
+        await stored(expiredMs)
+      }
     }
     if (position !== undefined) await this.#commit(session, [], position)
     return { livedMs: performance.now() - startedMs, silent }
@@ -337,14 +351,3 @@ class Reflector {
 type Position = Pick<Batch, 'resourceVersion' | 'resumeFrom'>
 
 const LIST_SECONDS = 300
-
-/** While a watch is behind, no limit of it is decided: what it has not read may be what ends the waiting. */
-const BEHIND_IDLE_MS = 1_000
-
-/** The clock may be set: it is looked at again after this long. */
-const MOST_IDLE_MS = 60_000
-
-/** Until the time of a limit is over; undefined when nothing waits. */
-function untilDue({ dueMs }: SourceSession, nowMs: number): number | undefined {
-  return dueMs === undefined ? undefined : Math.min(Math.max(dueMs - nowMs, 0), MOST_IDLE_MS)
-}
