@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { BrokenStream } from '../../src/watch/client/api-fault.ts'
 import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
@@ -40,6 +41,27 @@ test('what came while the process stood still is read before it is said that not
   )
   expect((await batches.next()).value).toMatchObject({ resourceVersion: '7' })
   expect((await batches.next()).value).toMatchObject({ idle: true })
+  await batches.return()
+})
+
+test('while a frame is incomplete no timer runs: an idle batch could not come before its end', async () => {
+  const body = new PassThrough()
+  const client = { stream: async () => ({ status: 200, headers: {}, body }) } as unknown as ClusterClient
+  const resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true }
+  const parts = { client, source: { resource } as never, query: {}, timeoutSeconds: 60, graceMs: 1_000 }
+  let asked = 0
+  const idleMs = () => {
+    asked++
+    return 0
+  }
+  const request = { ...parts, clock: Date, onContact() {}, idleMs }
+  const batches = watchStream(request, new AbortController().signal)
+  body.write(FRAME.slice(0, 20))
+  const next = batches.next()
+  for (let turns = 0; turns < 50; turns++) await pause(1)
+  body.write(FRAME.slice(20))
+  expect((await next).value).toMatchObject({ resourceVersion: '7' })
+  expect(asked).toBeLessThan(5)
   await batches.return()
 })
 

@@ -122,7 +122,8 @@ async function* readBatches(body: Readable, request: WatchRequest): AsyncGenerat
       if (ended.error) throw ended.error
       return
     }
-    const idleMs = request.idleMs?.()
+    // No idle batch comes before the frame that has begun ends: bytes end this wait, or the end of the stream.
+    const idleMs = inbox.hasSome() ? undefined : request.idleMs?.()
     let timer: NodeJS.Timeout | undefined
     const isIdle = await new Promise<boolean>((resolve) => {
       wakeUp = () => resolve(false)
