@@ -1,10 +1,18 @@
 import { expect, test } from 'vitest'
+import { silentLog } from '../../src/observe/log.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
+interface Versions {
+  add(group: string): void
+  remove(group: string): void
+  /** As if the definition were created again with it. */
+  changeScope(scope: 'Namespaced' | 'Cluster'): void
+}
+
 /** Serves a custom resource in two versions, the first of which is preferred; later in another group, too. */
-function serveVersions(api: ScriptedApi): { add(group: string): void } {
+function serveVersions(api: ScriptedApi): Versions {
   const resource = {
     resource: 'widgets',
     responseKind: { kind: 'Widget' },
@@ -23,7 +31,15 @@ function serveVersions(api: ScriptedApi): { add(group: string): void } {
     else json(200, { metadata: { resourceVersion: '10' }, items: [configMap('a', 5)] })
     return true
   }
-  return { add: (name) => void items.push({ metadata: { name }, versions }) }
+  return {
+    add: (name) => void items.push({ metadata: { name }, versions }),
+    remove(name) {
+      items.splice(0, items.length, ...items.filter(({ metadata }) => metadata.name !== name))
+    },
+    changeScope(scope) {
+      resource.scope = scope
+    },
+  }
 }
 
 test('another version of a kind that a reload names is watched, from the position of the one before', async () => {
@@ -40,7 +56,7 @@ test('another version of a kind that a reload names is watched, from the positio
 })
 
 test('a watch goes on when its kind comes in another group, too, and the status shows the ambiguity', async () => {
-  let served: { add(group: string): void } | undefined
+  let served: Versions | undefined
   const entries = [{ kind: 'Widget' }]
   await using it = await startWatchBed({
     idle: true,
@@ -57,4 +73,44 @@ test('a watch goes on when its kind comes in another group, too, and the status 
   const phases = () => it.statuses().map(({ phase }) => phase)
   expect(phases().toSorted()).toEqual(['failing', 'watching'])
   expect(it.statuses().find(({ phase }) => phase === 'failing')?.lastError).toContain('ambiguous')
+})
+
+test('a kind that was ambiguous at the start is watched once one of its groups has gone, and a later ambiguity is logged again', async () => {
+  let served: Versions | undefined
+  const logged: string[] = []
+  const log = { ...silentLog, error: (_: unknown, message?: string) => void logged.push(message ?? '') }
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget' }],
+    log,
+    prepare(api) {
+      served = serveVersions(api)
+      served.add('other.example.com')
+    },
+  })
+  await waitFor(() => it.statuses()[0]?.phase === 'failing', { what: 'the ambiguity in the status' })
+  served?.remove('other.example.com')
+  await waitFor(() => it.api.watches().length > 0, { what: 'a watch' })
+  expect(it.api.watches()[0]?.path).toBe('/apis/example.com/v1/widgets')
+  await waitFor(() => it.statuses().every(({ phase }) => phase === 'watching'), {
+    what: 'the end of the problem',
+  })
+  served?.add('other.example.com')
+  it.apply([{ kind: 'Widget' }])
+  await waitFor(() => logged.length === 2, { what: 'the ambiguity in the log again' })
+  expect(logged[1]).toBe(logged[0])
+})
+
+test('an entry with namespaces is watched once its kind, whose definition had come for the whole cluster, is namespaced again', async () => {
+  let served: Versions | undefined
+  await using it = await startWatchBed({
+    entries: [{ kind: 'widgets.example.com', namespaces: ['shop'] }],
+    prepare(api) {
+      served = serveVersions(api)
+      served.changeScope('Cluster')
+    },
+  })
+  await waitFor(() => it.statuses()[0]?.phase === 'failing', { what: 'the problem in the status' })
+  served?.changeScope('Namespaced')
+  const path = '/apis/example.com/v1/namespaces/shop/widgets'
+  await waitFor(() => it.api.watches().some((watch) => watch.path === path), { what: 'a watch' })
 })

@@ -43,7 +43,8 @@ export interface WatchManager {
 export function createWatchManager(parts: ManagerParts): WatchManager {
   const { client, store, log, metrics, timing, random, plan: planOf = planSources } = parts
   const stop = new AbortController()
-  const reported = new Set<string>()
+  /** Problems of the last plan that were logged. */
+  let reported: Pick<ReadonlySet<string>, 'has'> = new Set()
   const awaited = new Set<string>()
   /** Kinds that are defined, and not served as they are spelled. */
   const defined = new Map<string, Pick<PlannedSource, 'resource'>>()
@@ -99,10 +100,11 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
         if (failures % 3 === 0) await client.refresh().catch(() => {})
       }
       const open = plan.waiting.length + plan.unsure.length + plan.undecided.length
-      const settled = lastError === undefined && open === 0
+      // What the cluster serves may end a problem, too: a definition that came with another scope, or in two groups.
+      const settled = lastError === undefined && open + plan.problems.length === 0
       const delayMs = lastError
         ? backoffMs(failures, timing, random) + 100
-        : timing.discoveryMs * (0.8 + random() * 0.4)
+        : (open > 0 ? timing.discoveryMs : timing.slowRetryMs) * (0.8 + random() * 0.4)
       const timer = new AbortController()
       const signal = AbortSignal.any([stop.signal, timer.signal])
       const wait = settled
@@ -120,10 +122,9 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const asked = entries
     plan = await split(planOf(asked, catalogue, current, parts.matcherOf), signal)
     await noteAbsent(catalogue, signal)
-    for (const { entry, message } of plan.problems) {
-      if (!reported.has(message)) log.error({ kind: entry.kind }, message)
-      reported.add(message)
-    }
+    const problems = new Map(plan.problems.map(({ entry, message }) => [message, entry.kind]))
+    for (const [message, kind] of problems) if (!reported.has(message)) log.error({ kind }, message)
+    reported = problems
     await removed.markAbsent(plan, current, signal)
     parts.observer?.resolved?.()
     await retire(catalogue)
