@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type ApiRequest, configMap, failure } from '../servers/scripted-api.ts'
+import { type ApiRequest, configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
@@ -88,6 +89,53 @@ test('case 33: a list that is answered 429 is asked for again as late as the ser
   await it.watching('20')
   expectAtLeast(pauses(it.api.lists()).slice(1), [1_000])
   expect(await it.enqueued()).toEqual(['DELETED a@5 synthesized'])
+})
+
+/** A list of three pages; `refuses` decides which request gets a 429. */
+function servePages(api: ScriptedApi, refuses: (token: string) => boolean, retryAfter: string): void {
+  const tokens = ['', 't1', 't2']
+  api.onList = ({ query }) => {
+    const token = query.get('continue') ?? ''
+    const page = tokens.indexOf(token)
+    if (refuses(token))
+      return { status: 429, headers: { 'retry-after': retryAfter }, body: failure(429, 'TooManyRequests') }
+    const metadata = { resourceVersion: '20', continue: tokens[page + 1] ?? '' }
+    return { body: { metadata, items: [configMap(`page-${page}`, 5)] } }
+  }
+}
+
+const pagesOf = (api: ScriptedApi) => api.lists().map(({ query }) => query.get('continue') ?? '')
+
+test('a page of a list that is answered 429 is asked for again as late as the server wants, and the list goes on', async () => {
+  let refusals = 0
+  await using it = await startWatchBed({
+    prepare: (api) => servePages(api, (token) => token === 't1' && refusals++ === 0, '1'),
+  })
+  await it.watching('20')
+  expect(pagesOf(it.api)).toEqual(['', 't1', 't1', 't2'])
+  expectAtLeast(pauses(it.api.lists()).slice(1), [1_000])
+})
+
+test('a page that is refused again and again ends its list: the next one begins at the first page', async () => {
+  let refusing = true
+  await using it = await startWatchBed({
+    prepare: (api) => servePages(api, (token) => refusing && token === 't1', '0'),
+  })
+  const begun = () => pagesOf(it.api).filter((token) => token === '').length
+  await waitFor(() => begun() >= 2, { what: 'the second list' })
+  const first = pagesOf(it.api).slice(1)
+  expect(first.indexOf('')).toBeLessThan(10)
+  refusing = false
+  await it.watching('20')
+})
+
+test('a stop does not wait until the page that was refused may be asked for again', async () => {
+  await using it = await startWatchBed({
+    prepare: (api) => servePages(api, (token) => token === 't1', '20'),
+  })
+  await waitFor(() => pagesOf(it.api).includes('t1'), { what: 'the refusal' })
+  const stopped = it.stop().then(() => true)
+  await waitFor(() => Promise.race([stopped, pause(1_000)]), { timeoutMs: 2_000, what: 'the stop' })
 })
 
 const TOO_LARGE = failure(504, 'Timeout', {

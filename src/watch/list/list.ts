@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Change, ScannedObject, Source } from '../../model/change.ts'
-import { BrokenStream, faultOfStream, isExpired } from '../client/api-fault.ts'
+import { ApiFault, BrokenStream, faultOfStream, isExpired } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { apiVersionOf, pathOf } from '../client/discovery.ts'
 import { walkMembers } from '../decode/json-bytes.ts'
@@ -24,11 +25,21 @@ export interface ListOptions extends PageOptions {
   onUnreadable(): void
   /** Called for each item larger than `maxObjectBytes`. */
   onOversized?(oversized: Oversized): void
+  /** Called when a page is refused, and asked for again after so many milliseconds. */
+  onRefused?(delayMs: number): void
+  /** Default: Math.random. */
+  random?(): number
 }
 
 const MAX_PAGE_ITEMS = 500
 const MAX_PAGE_BYTES = 32 * 1024 * 1024
 const LIST_TIMEOUT_MS = 120_000
+/** How often in a row a page is asked for again. */
+const MOST_REFUSALS = 5
+/** Of a server that names no pause. */
+const REFUSED_MS = 1_000
+/** The server may have forgotten the state of the pages after a longer pause. */
+const MOST_REFUSED_MS = 30_000
 
 /** Prefers metadata alone; servers that cannot do that (406, or none of it) send whole objects. */
 export const METADATA_LIST =
@@ -50,7 +61,7 @@ export class ListExpired extends Error {
 /**
  * A consistent list. Never at resourceVersion=0: that may be older than what was emitted. At most `maxPageBytes` of a page are
  * held: of larger objects fewer are asked for at a time. What cannot be had in pages is read as fast as the consumer takes it.
- * Throws ListExpired.
+ * A page behind the first that a busy server refuses is asked for again. Throws ApiFault and ListExpired.
  */
 export async function* listObjects(
   client: ClusterClient,
@@ -63,8 +74,18 @@ export async function* listObjects(
   // A page of before, ever further on: pages that lead back meet it, in whatever circle (Brent's algorithm).
   let known = token
   let until = 1
-  for (let pages = 0; ; ) {
-    const end = yield* onePage(client, source, { ...options, limit, token }, signal)
+  for (let pages = 0, refusals = 0; ; ) {
+    let end: PageRead
+    try {
+      end = yield* onePage(client, source, { ...options, limit, token }, signal)
+    } catch (error) {
+      const delayMs = token === '' || ++refusals > MOST_REFUSALS ? undefined : refusedMs(error, options)
+      if (delayMs === undefined) throw error
+      options.onRefused?.(delayMs)
+      await pause(delayMs, undefined, { signal })
+      continue
+    }
+    refusals = 0
     if (!end.isTooLarge && end.token === '') return end.resourceVersion
     limit &&= nextLimit(limit, end, options)
     if (end.isTooLarge) continue
@@ -74,6 +95,15 @@ export async function* listObjects(
     known = token
     until = 2 * pages
   }
+}
+
+/** Returns the milliseconds until a page may be asked for again; undefined if its list has to begin again. */
+function refusedMs(error: unknown, { random = Math.random }: ListOptions): number | undefined {
+  if (!(error instanceof ApiFault)) return undefined
+  const { code, retryAfterMs } = error.status
+  const isBusy = code === 429 || ((code === 503 || code === 504) && retryAfterMs !== undefined)
+  const leastMs = retryAfterMs ?? REFUSED_MS
+  return isBusy && leastMs <= MOST_REFUSED_MS ? leastMs * (1 + random() / 2) : undefined
 }
 
 /** The collection's current position, from a list of one. */

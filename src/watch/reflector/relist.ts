@@ -13,6 +13,7 @@ import { isRefused, isUnsupported, streamInitialState, type WatchRequest } from 
 interface RelisterParts {
   client: ClusterClient
   clock: { now(): number }
+  random(): number
   maxObjectBytes?: number
   offers: { watchList: boolean }
   report: ReflectorStatus
@@ -145,14 +146,15 @@ export class Relister {
   }
 
   #listed(how: { metadataOnly: boolean; whole: boolean; at?: string }): InitialState {
-    const { client, clock, report, maxObjectBytes = DEFAULT_MAX_OBJECT_BYTES } = this.#parts
+    const { client, clock, random, report, maxObjectBytes = DEFAULT_MAX_OBJECT_BYTES } = this.#parts
     report.allow(LIST_STEP_MS)
     const onUnreadable = () => {
       this.#unreadable++
       report.unreadable('an item of a list')
     }
     const onOversized = (oversized: Oversized) => report.oversized(oversized)
-    const options = { ...how, clock, maxObjectBytes, onUnreadable, onOversized }
+    const onRefused = (delayMs: number) => report.contact(delayMs + LIST_STEP_MS)
+    const options = { ...how, clock, random, maxObjectBytes, onUnreadable, onOversized, onRefused }
     return listObjects(client, this.#source, options, this.#signal)
   }
 
