@@ -62,6 +62,36 @@ test('of a kind that is spelled in two ways, and went while nobody looked, all o
   )
 })
 
+test('a kind whose definition may be read only since a restart counts as custom: when it has gone, its objects are deleted', async () => {
+  let widgets: Widgets | undefined
+  let mayRead = false
+  await using it = await startWatchBed({
+    entries: [{ kind: 'widgets.example.com', namespaces: ['dev'] }],
+    prepare(api) {
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: THERE })
+      const usual = api.intercept
+      api.intercept = (request, response) => {
+        if (mayRead || !request.path.includes('customresourcedefinitions'))
+          return usual?.(request, response) ?? false
+        response.writeHead(403).end(JSON.stringify(failure(403, 'Forbidden')))
+        return true
+      }
+    },
+  })
+  const watched = () => waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  await watched()
+  await it.stop()
+  mayRead = true
+  it.start()
+  await watched()
+  await it.stop()
+  widgets?.become(GONE)
+  it.start()
+  await waits(it)
+  await it.arrived(1)
+  expect(await it.enqueued()).toEqual(['DELETED w-dev@5 synthesized'])
+})
+
 const waits = (it: Awaited<ReturnType<typeof startWatchBed>>) =>
   waitFor(() => it.statuses().some(({ phase }) => phase === 'waiting-for-kind'), {
     what: 'the kind to be waited for',

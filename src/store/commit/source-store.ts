@@ -174,6 +174,7 @@ class CheckpointSession extends IndexSession {
       if (!checkpoint) throw new UnreadableCheckpointError(this.#checkpointKey)
       try {
         await this.transact({}, this.keepsPrevious ? NOTHING : FORGET_PREVIOUS, signal, true)
+        if (this.source.custom) await this.#describeAsCustom(signal)
         // Deletes the names that an interrupted list of the former session had not found.
         const left = `${keys.unseen(this.source.key)}:${checkpoint.holder}`
         return void (await commitConnection.run((redis) => redis.unlink(left), signal))
@@ -235,6 +236,14 @@ class CheckpointSession extends IndexSession {
     const text = JSON.stringify({ title, resource, ...selection, initial, clusterUid, spelling, custom })
     const { commitConnection, keys } = this.#parts
     await commitConnection.run((redis) => redis.hset(keys.sources, this.source.key, text), signal)
+  }
+
+  /** Definitions may be readable only since the last list: without this, a start after the CRD has gone would not mark its objects as deleted. */
+  async #describeAsCustom(signal: AbortSignal): Promise<void> {
+    const { commitConnection, keys } = this.#parts
+    const { key } = this.source
+    const text = await commitConnection.run((redis) => redis.hget(keys.sources, key), signal)
+    if (text !== null && readSource(key, text)?.custom === false) await this.describe(signal)
   }
 
   protected async copyNames(signal: AbortSignal): Promise<void> {
