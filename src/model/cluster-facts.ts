@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClusterIdentity, SourceStore } from './change.ts'
 
-/** Facts about clusters for stores without Redis: kept in memory, for one process only. */
-export function clusterFacts(): Pick<SourceStore, 'absentKinds' | 'identities' | 'release' | 'owners'> {
+/** Facts about clusters for stores without Redis: kept in memory, for one process only. New identities are added to `identities`. */
+export function clusterFacts(
+  identities = new Map<string, ClusterIdentity>(),
+): Pick<SourceStore, 'absentKinds' | 'identities' | 'release' | 'owners'> {
   const absent = new Set<string>()
-  const identities = new Map<string, ClusterIdentity>()
   return {
     release: async () => {},
     owners: { changes: 0, wait: (_since, ms, signal) => pause(ms, undefined, { signal }) },

@@ -1,19 +1,22 @@
-import type { Source } from '../../model/change.ts'
+import type { ClusterIdentity, Source } from '../../model/change.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import { checkpointError } from './faults.ts'
-import { newState, type SourceState } from './source-state.ts'
+import { newState, type SavedStates, type SourceState } from './source-state.ts'
 import { type CheckpointStore, WatchError } from './types.ts'
 
 const FORMAT = 'kubeherald-watch-checkpoint/1'
 const OBJECTS_IN_LINE = 500
+/** A program may reach its cluster at another address each time it starts. */
+const MOST_IDENTITIES = 10
 
 /**
- * Returns the text of a checkpoint: a line of JSON for each source, and lines of its objects. Yields to the event loop. A position is read
- * before its objects, so what is processed meanwhile may be repeated, and is never missed.
+ * Returns the text of a checkpoint: a line of JSON with the identities of clusters, one for each source, and lines of its objects. Yields to
+ * the event loop. A position is read before its objects, so what is processed meanwhile may be repeated, and is never missed.
  */
-export async function encodeCheckpoint(states: readonly SourceState[]): Promise<string> {
+export async function encodeCheckpoint({ states, identities }: SavedStates): Promise<string> {
   const timeSlice = new TimeSlice()
-  const lines = [JSON.stringify({ format: FORMAT })]
+  const newest = Object.fromEntries([...identities].slice(-MOST_IDENTITIES))
+  const lines = [JSON.stringify({ format: FORMAT, identities: newest })]
   let objects = 0
   for (const { source, phase, resourceVersion, index } of states) {
     lines.push(JSON.stringify({ source: storedSource(source), phase, resourceVersion }))
@@ -33,23 +36,28 @@ export async function encodeCheckpoint(states: readonly SourceState[]): Promise<
 }
 
 /** Returns what was saved last; nothing the first time, and without a store. Throws WatchError. */
-export async function loadCheckpoint(store: CheckpointStore | undefined): Promise<SourceState[]> {
+export async function loadCheckpoint(store: CheckpointStore | undefined): Promise<SavedStates> {
   let text: string | undefined
   try {
     text = await store?.load()
   } catch (error) {
     throw checkpointError('loaded', error)
   }
-  return text === undefined ? [] : decodeCheckpoint(text)
+  return text === undefined ? { states: [], identities: new Map() } : decodeCheckpoint(text)
 }
 
 /** Returns what a checkpoint has; throws WatchError if it is none, or not complete. */
-function decodeCheckpoint(text: string): SourceState[] {
+function decodeCheckpoint(text: string): SavedStates {
   const states: SourceState[] = []
+  let identities: SavedStates['identities']
   let objects = 0
   try {
     const [head, ...lines] = text.trimEnd().split('\n')
-    if ((JSON.parse(head ?? '') as { format?: string }).format !== FORMAT) throw new Error('it has no format')
+    const first = JSON.parse(head ?? '') as { format?: string; identities?: Record<string, ClusterIdentity> }
+    if (first.format !== FORMAT) throw new Error('it has no format')
+    identities = new Map(Object.entries(first.identities ?? {}))
+    for (const { id } of identities.values())
+      if (typeof id !== 'string') throw new Error('an identity of a cluster is wrong')
     const end = JSON.parse(lines.pop() ?? '') as { sources?: number; objects?: number }
     for (const line of lines) {
       const value = JSON.parse(line) as unknown
@@ -61,7 +69,7 @@ function decodeCheckpoint(text: string): SourceState[] {
     const message = `the checkpoint cannot be read (${(error as Error).message}): delete it to start over with all objects that exist`
     throw new WatchError('checkpoint', message)
   }
-  return states
+  return { states, identities }
 }
 
 function addObjects(state: SourceState | undefined, objects: readonly unknown[]): number {

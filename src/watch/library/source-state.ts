@@ -1,6 +1,7 @@
 import type {
   Change,
   Checkpoint,
+  ClusterIdentity,
   Comparison,
   Source,
   SourceSession,
@@ -34,6 +35,13 @@ export interface SourceState {
   departure: { ended: Promise<void>; stop: AbortController } | undefined
 }
 
+/** What a checkpoint has. */
+export interface SavedStates {
+  states: readonly SourceState[]
+  /** By the hash of the API server's address. */
+  identities: Map<string, ClusterIdentity>
+}
+
 export function newState(source: Source): SourceState {
   return {
     source,
@@ -62,16 +70,27 @@ interface StateParts {
 export class SourceStates implements SourceStore {
   readonly #parts: StateParts
   readonly #states = new Map<string, SourceState>()
-  readonly #facts = clusterFacts()
-  readonly owners = this.#facts.owners
-  readonly release = this.#facts.release
-  readonly absentKinds = this.#facts.absentKinds
-  readonly identities = this.#facts.identities
+  readonly #identities: Map<string, ClusterIdentity>
+  readonly owners: SourceStore['owners']
+  readonly release: SourceStore['release']
+  readonly absentKinds: SourceStore['absentKinds']
+  readonly identities: SourceStore['identities']
   readonly splits = { get: async () => 'whole' as const, settle: async () => 'whole' as const }
 
-  constructor(parts: StateParts, restored: readonly SourceState[]) {
+  constructor(parts: StateParts, { states, identities }: SavedStates) {
     this.#parts = parts
-    for (const state of restored) this.#states.set(state.source.key, state)
+    for (const state of states) this.#states.set(state.source.key, state)
+    this.#identities = identities
+    const facts = clusterFacts(identities)
+    this.owners = facts.owners
+    this.release = facts.release
+    this.absentKinds = facts.absentKinds
+    this.identities = facts.identities
+  }
+
+  /** What a checkpoint is to have now. */
+  saved(): SavedStates {
+    return { states: this.all(), identities: this.#identities }
   }
 
   /** In the order in which they were first opened. */

@@ -199,7 +199,7 @@ class RunningWatch<T> implements Changes<T> {
     if (store)
       this.#saver = new CheckpointSaver({
         store,
-        encode: () => encodeCheckpoint(states.all()),
+        encode: () => encodeCheckpoint(states.saved()),
         everyMs: this.#timing.saveEveryMs,
         onFault: (error) => this.#warn(warningOf({ error }, 'the checkpoint cannot be saved')),
       })

@@ -133,6 +133,59 @@ test('another cluster at the address begins with what exists there', async () =>
 })
 
 test.each([
+  ['granted', [403, 200]],
+  ['withdrawn', [200, 403]],
+])(
+  'a permission to read kube-system that is %s between two starts makes no other cluster',
+  async (_, statuses) => {
+    await using it = await startLibraryBed({ objects: [configMap('a', 5)] })
+    let status: number | undefined
+    it.api.intercept = ({ path }, response) => {
+      if (status !== 403 || !path.endsWith('/kube-system')) return false
+      response.writeHead(403).end(JSON.stringify(failure(403, 'Forbidden')))
+      return true
+    }
+    const checkpoint = memoryCheckpoint()
+    status = statuses[0]
+    const first = it.open({ checkpoint })
+    void collect(first)
+    await first.synced
+    await first.close()
+    status = statuses[1]
+    it.api.objects = [configMap('b', 12)]
+    it.api.resourceVersion = '20'
+    it.api.script((connection) => connection.frame('ERROR', failure(410, 'Expired')))
+    const second = it.open({ checkpoint })
+    const { labels } = collect(second)
+    await second.synced
+    expect(labels()).toEqual(['ADDED b@12 synthesized', 'DELETED a@5 synthesized'])
+  },
+)
+
+test('a checkpoint keeps the identities of a bounded number of addresses', async () => {
+  await using it = await startLibraryBed({ objects: [configMap('a', 5)] })
+  const checkpoint = memoryCheckpoint()
+  const open = async () => {
+    const changes = it.open({ checkpoint })
+    void collect(changes)
+    await changes.synced
+    await changes.close()
+  }
+  await open()
+  const [head = '', ...rest] = (checkpoint.saved ?? '').split('\n')
+  const { identities, ...others } = JSON.parse(head) as { identities: Record<string, object> }
+  const former = Array.from({ length: 50 }, (_, i) => [`address-${i}`, { id: `uid-${i}`, uid: `uid-${i}` }])
+  const grown = { ...others, identities: { ...Object.fromEntries(former), ...identities } }
+  checkpoint.saved = [JSON.stringify(grown), ...rest].join('\n')
+  it.api.resourceVersion = '11'
+  it.api.script((connection) => connection.frame('MODIFIED', configMap('a', 11)))
+  await open()
+  const kept = (JSON.parse(checkpoint.saved.split('\n')[0] ?? '') as typeof grown).identities
+  expect(Object.keys(kept).length).toBeLessThan(20)
+  expect(kept).toMatchObject(identities)
+})
+
+test.each([
   ['a torn file', (text: string) => text.slice(0, text.length / 2)],
   ['a file without its last line', (text: string) => text.split('\n').slice(0, -1).join('\n')],
   ['a file that lacks objects', (text: string) => text.replace(/^\[\[.*$/m, '[]')],
