@@ -54,6 +54,7 @@ export interface RulePlan {
 export const DEFAULT_WAIT_MS = 30_000
 export const DEFAULT_INTERVAL_MS = 300_000
 const DEFAULT_MAX = 100
+const DEFAULT_GROUP_KEY: readonly string[] = ['regarding']
 const LONGEST_MS = 7 * 86_400_000
 
 /** Returns the duration of `for`, which is a key of the rule or of its `condition`; in milliseconds. */
@@ -103,7 +104,7 @@ export function planOf(rule: LimitedRule): RulePlan {
     }),
     defaultGroupKey(limit, isEvent) {
       const isGroup = limit === 'group' || (limit === 'resolve-after' && group !== undefined)
-      return isGroup ? ['namespace', isEvent ? 'reason' : 'kind'] : ['regarding']
+      return isGroup ? ['namespace', isEvent ? 'reason' : 'kind'] : DEFAULT_GROUP_KEY
     },
   }
 }
@@ -113,8 +114,10 @@ export function formerDebounceOf(
   { debounce }: LimitedRule,
   before: RulePlan | undefined,
 ): RulePlan['formerDebounce'] {
-  const changed = before?.debounce && !(debounce && String(debounce.per) === String(before.debounce.per))
-  return changed ? { per: before.debounce?.per } : before?.formerDebounce
+  const keyOf = (limit: { per?: readonly string[] | undefined } | undefined) =>
+    limit && String(limit.per ?? DEFAULT_GROUP_KEY)
+  const former = [before?.debounce, before?.formerDebounce].find((it) => it && keyOf(it) !== keyOf(debounce))
+  return former && { per: former.per }
 }
 
 /** A state goes on when the watch and the rule name another version: the object is the same in each. */

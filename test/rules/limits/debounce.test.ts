@@ -204,6 +204,17 @@ test('a newer event replaces the one that waits under the group key of before a 
   expect(bed.counts()).toEqual({ matched: 2, sent: 1, debounce: 1 })
 })
 
+test.each<[what: string, reloads: Written[]]>([
+  ['its default group key is written out', [{ debounce: { quiet: '30s', atMost: '1m', per: 'regarding' } }]],
+  ['the limit is removed and restored', [{}, { debounce: { quiet: '30s', atMost: '1m' } }]],
+])('after a reload an event still waits at most for atMost: %s', (_, reloads) => {
+  const bed = openReloads({ r: { debounce: { quiet: '30s', atMost: '1m' } } })
+  for (const rule of reloads) bed.reload({ r: rule })
+  for (const seconds of [0, 20, 40]) expect(bed.apply({ at: seconds })).toEqual([])
+  expect(bed.until(60)).toEqual(['60 web +2'])
+  expect(bed.counts()).toEqual({ matched: 3, sent: 1, debounce: 2 })
+})
+
 test('a rule that tracks states after a reload first sends what waits', () => {
   const bed = openReloads({ r: { debounce: { quiet: '30s' } } })
   bed.apply({ at: 0 })
