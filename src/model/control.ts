@@ -35,7 +35,7 @@ export function describeSilence({ id, untilMs, by, reason }: Silence): string {
 /** What a silence can test of an event: the event itself, without related metadata. A stored event has all of it. */
 export type SilencedEvent = Pick<
   ClusterEvent,
-  'type' | 'apiVersion' | 'kind' | 'namespace' | 'name' | 'labels' | 'annotations' | 'event'
+  'type' | 'apiVersion' | 'kind' | 'path' | 'namespace' | 'name' | 'labels' | 'annotations' | 'event'
 >
 
 /** The silences of one evaluation: compiled, and the same from its beginning to its end. */

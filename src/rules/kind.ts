@@ -1,4 +1,4 @@
-import type { ObjectRef } from '../model/event.ts'
+import type { EventHeader, ObjectRef } from '../model/event.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from './fault.ts'
 import {
   expressionHint,
@@ -176,6 +176,16 @@ export function kindOf({ apiVersion = '', kind = '' }: ObjectRef): KindNames {
   const slash = apiVersion.indexOf('/')
   const group = slash === -1 ? '' : apiVersion.slice(0, slash)
   return { group, version: apiVersion.slice(slash + 1), kind, plural: pluralOf(kind) }
+}
+
+/** Returns the names of an event's kind. The path has the plural of its API, which no kind implies. */
+export function kindOfEvent({
+  apiVersion,
+  kind,
+  path,
+}: Pick<EventHeader, 'apiVersion' | 'kind' | 'path'>): KindNames {
+  const names = kindOf({ apiVersion, kind })
+  return { ...names, plural: path.split('/').at(-2) ?? names.plural }
 }
 
 /** Whether the text is the kind, plural or short name of a built-in kind. */

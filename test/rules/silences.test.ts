@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Silence, SilencedEvent, SilenceMatch, Silences } from '../../src/model/control.ts'
+import { headerOf } from '../../src/model/event.ts'
 import { type AskedSilence, checkSilence } from '../../src/rules/silences/check-silence.ts'
 import {
   compileSilence,
@@ -9,7 +10,7 @@ import {
 } from '../../src/rules/silences/silence-match.ts'
 import { createSilences, silencedUntil } from '../../src/rules/silences/silences.ts'
 import { headerFor } from '../store/objects.ts'
-import { clusterEvent, DEPLOYMENT, EVENT } from './events.ts'
+import { clusterEvent, DATABASE, DEPLOYMENT, EVENT } from './events.ts'
 
 const NOW_MS = Date.parse('2026-11-26T10:00:00Z')
 const HOUR_MS = 3_600_000
@@ -121,6 +122,17 @@ test('a stored event matches as it did when it came, also one whose object is da
   expect(find({ kind: 'Deployment', labels: 'team=shop', annotations: 'owner=ann' }, json)).toBe(true)
   expect(find({ labels: 'team=shop' }, Buffer.from('{'))).toBe(false)
   expect(find({ kind: 'deploy' }, Buffer.from('{'))).toBe(true)
+})
+
+test('the plural of a custom resource matches, also where its kind does not imply it', () => {
+  const plural = 'network-attachment-definitions'
+  const event = clusterEvent({
+    resource: { ...DATABASE, group: 'k8s.cni.cncf.io', kind: 'NetworkAttachmentDefinition', plural },
+  })
+  const match = { kind: `${plural}.k8s.cni.cncf.io` }
+  const silences = createSilences([silence(match)])
+  for (const it of [event, silencedEvent(headerOf(event), '{}')])
+    expect(silences?.find('r', 's', it, NOW_MS)).toMatchObject({ match })
 })
 
 test('a silence begins at its first millisecond, ends before its last, and another one can follow', () => {

@@ -93,6 +93,7 @@ test('a process has the silences before its first commit, learns of new ones, an
     type: 'ADDED',
     apiVersion: 'v1',
     kind: 'Pod',
+    path: '/api/v1/namespaces/a/pods/b',
     namespace: 'a',
     name: 'b',
     labels: {},

@@ -1,7 +1,7 @@
 import type { Silence } from '../../model/control.ts'
 import type { ClusterEvent, EventHeader } from '../../model/event.ts'
 import type { LimitedMatch, LimitName } from '../../model/limit.ts'
-import { kindOf } from '../kind.ts'
+import { kindOfEvent } from '../kind.ts'
 import { acknowledgedBy, escalatedAcknowledgement } from './acknowledged.ts'
 import { type Emission, emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
@@ -61,10 +61,9 @@ export function expireForResolve(tx: LimitTransaction, plan: RulePlan | undefine
   else keep(tx, plan, key, state)
 }
 
-/** Whether the rule still matches the kind of an object that waits. The path has the plural of its API, which no kind implies. */
-function isOfKind({ ofKind }: RulePlan, { apiVersion, kind, path }: EventHeader): boolean {
-  const names = kindOf({ apiVersion, kind })
-  return ofKind?.({ ...names, plural: path.split('/').at(-2) ?? names.plural }) !== false
+/** Whether the rule still matches the kind of an object that waits. */
+function isOfKind({ ofKind }: RulePlan, header: EventHeader): boolean {
+  return ofKind?.(kindOfEvent(header)) !== false
 }
 
 /** Returns the due time of a state, which orders the timers. */

@@ -4,7 +4,7 @@ import type { ClusterEvent, EventHeader } from '../../model/event.ts'
 import { nearest } from '../../text/closest-match.ts'
 import type { Condition } from '../condition.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from '../fault.ts'
-import { type KindTest, kindOf } from '../kind.ts'
+import { type KindTest, kindOfEvent } from '../kind.ts'
 import { compilePatterns, Patterns, type Test } from '../pattern.ts'
 import { compileWhen, Regarding, When } from '../when.ts'
 
@@ -85,15 +85,14 @@ function eventTests(
   const passes = (some: readonly Condition[], event: SilencedEvent) =>
     some.every(({ test }) => test(event as ClusterEvent))
   return {
-    ofPlace: (event) =>
-      ofKind(kindOf({ apiVersion: event.apiVersion, kind: event.kind })) && passes(fixed, event),
+    ofPlace: (event) => ofKind(kindOfEvent(event)) && passes(fixed, event),
     ofEvent: (event) => passes(rest, event),
   }
 }
 
 /** Returns a stored event as the conditions read it. */
 export function silencedEvent(header: EventHeader, objectJson: Buffer | string): SilencedEvent {
-  const { type, apiVersion, kind, namespace, name, event } = header
+  const { type, apiVersion, kind, path, namespace, name, event } = header
   let metadata: { labels?: Record<string, string>; annotations?: Record<string, string> } | undefined
   const read = () => {
     metadata ??= metadataIn(objectJson)
@@ -103,6 +102,7 @@ export function silencedEvent(header: EventHeader, objectJson: Buffer | string):
     type,
     apiVersion,
     kind,
+    path,
     namespace,
     name,
     event,
