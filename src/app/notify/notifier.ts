@@ -65,6 +65,7 @@ export function startNotifier(parts: NotifierParts): { close(): Promise<void> } 
     lasting: new LastingCauses(),
     over: new LastingCauses(),
     joined: new JoinedWatches(),
+    isConfigured: true,
   }
   let fault: string | undefined
   const { redis, keys, clock } = parts
@@ -96,16 +97,25 @@ interface Memory {
   lasting: LastingCauses
   over: LastingCauses
   joined: JoinedWatches
+  /** Whether the last look had settings; true before the first. */
+  isConfigured: boolean
 }
 
 async function look(
   parts: NotifierParts,
-  { lasting, over, joined }: Memory,
+  memory: Memory,
   isBalanced: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
   const settings = parts.settings()
-  if (!settings) return
+  if (!settings) {
+    // Once: another process can have settings, as during a rollout.
+    if (memory.isConfigured) await parts.redis.del(parts.keys.reportedDeadLetters)
+    memory.isConfigured = false
+    return
+  }
+  memory.isConfigured = true
+  const { lasting, over, joined } = memory
   const { to, on, heartbeat } = settings
   const dead = await deadLettersOf(parts, settings)
   const state = {

@@ -1,104 +1,12 @@
 import { expect, test } from 'vitest'
-import { startNotifier } from '../../../src/app/notify/notifier.ts'
 import { Notify } from '../../../src/config/schema/notify.ts'
 import type { Resolved } from '../../../src/model/delivery.ts'
-import type { SinkStatus, WatchStatus } from '../../../src/model/status.ts'
+import type { WatchStatus } from '../../../src/model/status.ts'
 import { silentLog } from '../../../src/observe/log.ts'
-import { decodeEntry, type Enqueued } from '../../../src/store/entry.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
-import { startStoreBed } from '../../store/store-bed.ts'
 import { waitFor } from '../../wait-for.ts'
 import { WATCH } from '../watch-status.ts'
-
-const LANE = 'ops/n0'
-const DEADMAN_LANE = 'deadman/n0'
-
-/** Two processes of one cluster on a real Redis; their clock is moved by hand. */
-async function startNotifyBed(settings: object, log = silentLog) {
-  const stack = new AsyncDisposableStack()
-  const it = stack.use(await startStoreBed())
-  const clock = { ms: 1_800_000_000_000, now: () => clock.ms }
-  const state: {
-    sinks: SinkStatus[]
-    watches: WatchStatus[]
-    /** Where the second process has others. */
-    watchesOfTwo?: WatchStatus[]
-    names: string[]
-    notify: Notify
-    rejected?: string
-    fault?: string | undefined
-  } = {
-    notify: Notify.parse({ to: 'ops', ...settings }),
-    sinks: [sink('hook'), sink('ops')],
-    watches: [],
-    names: ['hook', 'ops', 'deadman'],
-  }
-  const enqueued: Enqueued[] = []
-  let looked = 0
-  for (const instance of ['one', 'two']) {
-    const notifier = startNotifier({
-      ...{
-        redis: it.reader,
-        line: it.newStore(undefined, undefined, instance).commitConnection,
-        keys: it.keys,
-      },
-      ...{ log, clock, cluster: 'prod', namespace: 'kubeherald', pollMs: 5 },
-      settings: () => state.notify,
-      sinkNames: () => state.names,
-      watches: () => (instance === 'two' && state.watchesOfTwo) || state.watches,
-      metadata: () => [],
-      sinks: () => {
-        looked++
-        if (state.fault !== undefined) throw new Error(state.fault)
-        return state.sinks
-      },
-      config: () => ({
-        appliedMs: 0,
-        ...(state.rejected !== undefined && { rejected: { sinceMs: 0, problem: state.rejected } }),
-      }),
-      laneOf: ({ sink }) => `${sink}/n0`,
-      enqueued: (lanes) => void enqueued.push(...lanes),
-    })
-    stack.defer(() => notifier.close())
-  }
-  const deliveries = async (lane = LANE) => {
-    const entries = await it.reader.xrangeBuffer(it.keys.lane(lane), '-', '+')
-    return entries.flatMap(([, fields]) => decodeEntry(fields[5] as Buffer))
-  }
-  const reasons = async (lane = LANE) => (await deliveries(lane)).map(({ event }) => event.event?.reason)
-  /** Moves the clock by some time before each look at what was reported. */
-  const untilReports = (count: number, stepMs: number) =>
-    waitFor(
-      async () => {
-        clock.ms += stepMs
-        return (await reasons()).length >= count
-      },
-      { what: `${count} reports` },
-    )
-  /** Waits until the processes have looked some times more. */
-  const looks = (more: number) => {
-    const until = looked + more
-    return waitFor(() => looked >= until, { what: `${more} looks` })
-  }
-  return {
-    ...it,
-    deliveries,
-    reasons,
-    untilReports,
-    looks,
-    clock,
-    state,
-    enqueued,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  }
-}
-
-const sink = (name: string, healthy = true): SinkStatus => ({
-  sink: name,
-  healthy,
-  quarantined: 0,
-  failingTargets: 0,
-})
+import { DEADMAN_LANE, LANE, sink, startNotifyBed } from './notify-bed.ts'
 
 test('a failure is reported once an hour by all processes together, and the ledger has it', async () => {
   await using it = await startNotifyBed({})
@@ -156,6 +64,23 @@ test('new dead letters are reported with their number; those from before are not
   await it.reader.del(it.keys.reported('dead-letter/hook'))
   await waitFor(async () => (await it.reasons()).length > 1, { what: 'the second report' })
   expect((await it.deliveries())[1]?.event.event?.message).toMatch(/^3 deliveries to hook/)
+})
+
+test('dead letters from before notify is configured again are not reported', async () => {
+  await using it = await startNotifyBed({ on: ['dead-letter'] })
+  const { notify } = it.state
+  const mark = (count: string) =>
+    waitFor(async () => (await it.reader.hget(it.keys.reportedDeadLetters, 'hook')) === count, {
+      what: `the mark ${count}`,
+    })
+  await mark('0')
+  await it.removeNotify()
+  await it.reader.hincrby(it.keys.sinkLedger('hook'), 'dead', 3)
+  it.state.notify = notify
+  await mark('3')
+  await it.reader.hincrby(it.keys.sinkLedger('hook'), 'dead', 2)
+  await waitFor(async () => (await it.reasons()).length > 0, { what: 'the report' })
+  expect((await it.deliveries())[0]?.event.event?.message).toMatch(/^2 deliveries to hook/)
 })
 
 test('of a sink that is new all dead letters are reported; the counts of one that was removed for long begin again', async () => {
