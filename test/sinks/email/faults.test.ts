@@ -266,7 +266,7 @@ test('mails for which a slow server leaves no time or no session wait, and have 
 
 test('a dead session costs one timeout, however many are idle', async () => {
   const smtp = await start()
-  await using sink = await openSink(type, optionsFor(smtp, { timeout: '1s' }))
+  await using sink = await openSink(type, optionsFor(smtp, { timeout: '3s' }))
   smtp.onStep((step) => (step === 'END' ? { delayMs: 100 } : undefined))
   await sink.deliver(sampleMessages(3, { type, objects: 3 }), never)
   expect(smtp.opened).toBe(3)
