@@ -30,6 +30,7 @@ const TRANSIENT: Record<string, readonly [reason: Reason, scope: Retry['scope']]
   message_limit_exceeded: ['rate-limited', 'sink'],
   service_unavailable: ['server-error', 'sink'],
   team_added_to_org: ['server-error', 'sink'],
+  external_channel_migrating: ['server-error', 'target'],
   // The rest may be this message's fault alone.
   internal_error: ['server-error', 'event'],
   fatal_error: ['server-error', 'event'],
@@ -46,6 +47,7 @@ const PAYLOAD = new Set([
   'msg_blocks_too_long',
   'no_text',
   'too_many_attachments',
+  'attachment_payload_limit_exceeded',
   'metadata_too_large',
   'metadata_must_be_sent_from_app',
   'invalid_metadata_format',
@@ -173,6 +175,8 @@ const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
   'not_in_channel',
   'is_archived',
   'channel_is_archived',
+  'is_inactive',
+  'messages_tab_disabled',
   'access_denied',
   'action_prohibited',
   'posting_to_general_channel_denied',
@@ -226,6 +230,11 @@ function forChannel(code: string, channel: string): string | undefined {
     case 'is_archived':
     case 'channel_is_archived':
       return `${channel} is archived: unarchive it, or choose another channel`
+    // The answer to an update, where a new message gets is_archived.
+    case 'is_inactive':
+      return `${channel} is archived, frozen or deleted: unarchive it, or choose another channel`
+    case 'messages_tab_disabled':
+      return `the app takes no direct messages in ${channel}: switch on its Messages Tab (App Home)`
     case 'access_denied':
     case 'action_prohibited':
     case 'posting_to_general_channel_denied':

@@ -93,6 +93,7 @@ export function createWorkspace(): Workspace {
     update(args) {
       const channel = channels.find((it) => it.id === args['channel'])
       if (!channel) return { error: 'channel_not_found' }
+      if (channel.archived) return { error: 'is_inactive' }
       const message = messages.find((it) => it.channelId === channel.id && it.ts === args['ts'])
       if (!message) return { error: 'message_not_found' }
       const text = args['text'] ?? message.text

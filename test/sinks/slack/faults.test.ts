@@ -62,6 +62,11 @@ test.each([
   ['request_timeout', { error: 'request_timeout' }, { reason: 'timeout', scope: 'event' }],
   ['team_added_to_org', { error: 'team_added_to_org' }, { reason: 'server-error', scope: 'sink' }],
   [
+    'external_channel_migrating',
+    { error: 'external_channel_migrating' },
+    { reason: 'server-error', scope: 'target' },
+  ],
+  [
     'a word that nobody knows',
     { error: 'brand_new_error' },
     { reason: 'unknown', scope: 'event', detail: 'Slack answered brand_new_error' },
@@ -101,6 +106,7 @@ test.each([
     'the app is not in #shop: /invite it there, or give it chat:write.public',
   ],
   ['is_archived', 'config', 'target', '#shop is archived'],
+  ['messages_tab_disabled', 'config', 'target', 'Messages Tab'],
   ['restricted_action', 'config', 'target', '#shop'],
   ['restricted_action_read_only_channel', 'config', 'target', '#shop'],
 ])('%s waits for an operator and says what to do', async (error, reason, scope, hint) => {
@@ -118,6 +124,7 @@ test.each([
   'no_text',
   'too_many_attachments',
   'invalid_attachments',
+  'attachment_payload_limit_exceeded',
   'metadata_too_large',
   'invalid_arguments',
   'cannot_reply_to_message',
@@ -132,6 +139,27 @@ test.each([
   const twice = await outcomeOf({ error, more: { response_metadata: { messages } } })
   expect(twice.outcome).toMatchObject({ kind: 'rejected', reason: 'rejected' })
   expect((twice.outcome as { detail: string }).detail).toContain('/attachments/0/blocks/1')
+})
+
+test('an update in an archived channel waits for an operator, as a new message does', async () => {
+  await using fake = await startSlack()
+  const shop = fake.channel('shop')
+  let nowMs = Date.now()
+  await using sink = await openSlack(fake, { mode: 'update' }, { clock: { now: () => nowMs } })
+  expect(await sink.deliver([tellOf()], never)).toEqual([{ kind: 'delivered' }])
+  nowMs += 5_000
+  shop.archived = true
+  expect(await sink.deliver([tellOf({ version: '2' })], never)).toMatchObject([
+    {
+      kind: 'retry',
+      reason: 'config',
+      scope: 'target',
+      afterMs: 60_000,
+      detail: expect.stringContaining('#shop is archived'),
+    },
+  ])
+  shop.archived = false
+  expect(await sink.deliver([tellOf({ version: '2' })], never)).toEqual([{ kind: 'delivered' }])
 })
 
 test('a refused connection is a network failure and was never sent', async () => {
