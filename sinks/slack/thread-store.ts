@@ -1,5 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { fromStore, type KeyValueStore, type Logger, type Severity } from '../../src/sink/index.ts'
+import {
+  fromStore,
+  type KeyValueStore,
+  type Logger,
+  type Outcome,
+  type Severity,
+} from '../../src/sink/index.ts'
 import type { Rendered } from './markup.ts'
 import type { Poster } from './post.ts'
 import type { Bucket } from './rate-limit.ts'
@@ -110,6 +116,13 @@ interface RootMessagesParts {
   everyMs: number
 }
 
+/** Returns how long to wait after a failure, and whether updates in other channels wait as well. */
+function pauseOf(outcome: Outcome | undefined): { afterMs?: number | undefined; isForAll: boolean } {
+  if (outcome?.kind !== 'retry') return { isForAll: false }
+  const { afterMs, reason, scope } = outcome
+  return { afterMs, isForAll: reason === 'rate-limited' || scope === 'sink' }
+}
+
 const MOST_WAITING = 1_000
 const MOST_TRIES = 5
 const AGAIN_MS = 500
@@ -186,16 +199,18 @@ export function createRootMessages({
         if (!final && (await threads.find(key))?.ts === thread.ts) await threads.forget(key)
         return
       }
-      again(it, sent.outcome.kind === 'retry' ? sent.outcome.afterMs : undefined)
+      again(it, sent.outcome)
     } catch (error) {
       log.debug({ error }, 'the first message of a thread could not be updated')
       again(it, undefined)
     }
   }
 
-  function again(it: Waiting, afterMs: number | undefined): void {
+  function again(it: Waiting, outcome: Outcome | undefined): void {
     if (closed || it.tries + 1 >= MOST_TRIES || waiting.has(nameOf(it))) return
-    if (afterMs !== undefined) bucket.pause(afterMs)
+    const { afterMs, isForAll } = pauseOf(outcome)
+    // The bucket is for the updates of all channels.
+    if (afterMs !== undefined && isForAll) bucket.pause(afterMs)
     put(it, performance.now() + (afterMs ?? AGAIN_MS * 2 ** it.tries), it.tries + 1)
   }
 

@@ -181,6 +181,23 @@ test('an update that fails for a moment is tried again', async () => {
   await waitFor(() => fake.messages[0]?.text.startsWith('✅'), { what: 'the green first message' })
 })
 
+test('a channel whose first message cannot be updated holds up no update in another channel', async () => {
+  await using fake = await quick()
+  const shop = fake.channel('shop')
+  fake.channel('pay')
+  let nowMs = Date.now()
+  const options = { ...FAST, allowChannels: ['pay', 'shop'], channel: '#{{ name }}' }
+  await using sink = await openSlack(fake, options, { clock: { now: () => nowMs } })
+  const rewritten = await routeOf({ mode: 'update' })
+  await sink.deliver([trouble('1', { name: 'shop' }), trouble('1', { name: 'pay', route: rewritten })], never)
+  fake.fault({ method: 'chat.update', channel: shop.id, error: 'channel_not_found' })
+  await sink.deliver([tellOf({ name: 'shop', summary: { severity: 'resolved' } })], never)
+  expect(fake.calls.at(-1)).toMatchObject({ method: 'chat.update' })
+  nowMs += 5_000
+  const next = trouble('2', { name: 'pay', route: rewritten })
+  expect(await sink.deliver([next], never)).toEqual([{ kind: 'delivered' }])
+})
+
 test('threads are forgotten after their time, which begins anew with each change', async () => {
   await using fake = await quick()
   fake.channel('shop')
