@@ -37,6 +37,8 @@ const MAX_PLAIN = 3_500
 const MAX_LINKS = 8
 const MAX_LINK = 1_000
 const MAX_FIELDS = 8
+/** Of less a reader sees little more than a title. */
+const MIN_FIELD = 60
 const MAX_ID = 1_000
 
 const LOOKS: Record<Severity, { color: string; emoji: string }> = {
@@ -83,7 +85,8 @@ export function formatMessage(message: Message, context: ThreadContext = {}): Re
     ...(buttons && severity !== 'resolved' ? [buttons] : []),
   ]
   const rest = MAX_IN_ALL - around.reduce((n, block) => n + charactersOf(block), 0) - text.length
-  const fields = fieldsOf(content, rest)
+  const filled = content.fields.slice(0, MAX_FIELDS).filter(({ value }) => value.trim() !== '')
+  const fields = fieldsOf(filled, rest)
   const blocks: Block[] =
     fields.length === 0 ? around : around.toSpliced(shown ? 1 : 0, 0, { type: 'section', fields })
   const fallback = `[${cluster}] ${title}`
@@ -104,6 +107,7 @@ export function formatMessage(message: Message, context: ThreadContext = {}): Re
       content.text.length > 2 * MAX_SECTION ||
       shown.length < body.length ||
       (content.logs?.length ?? 0) > MAX_LOGS ||
+      fields.length < filled.length ||
       fields.some((it) => it.text.endsWith('…')),
   }
 }
@@ -125,9 +129,9 @@ function section(text: string): Block {
   return { type: 'section', text: mrkdwn(text) }
 }
 
-/** Each field gets an equal share of the remaining room. */
-function fieldsOf({ fields }: Content, rest: number): Mrkdwn[] {
-  const shown = fields.slice(0, MAX_FIELDS).filter(({ value }) => value.trim() !== '')
+/** Each field gets an equal share of the remaining room; the last are left out where that is too small. */
+function fieldsOf(fields: Content['fields'], rest: number): Mrkdwn[] {
+  const shown = fields.slice(0, Math.max(0, Math.floor(rest / MIN_FIELD)))
   const each = Math.min(MAX_FIELD, Math.floor(rest / Math.max(1, shown.length)))
   return shown.map(({ title, value }) => {
     const head = bold(cutMarkup(oneLine(title), Math.min(100, each >> 1)))
