@@ -1,7 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { constants, createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
-import { basename, dirname, extname, join } from 'node:path'
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rename,
+  stat,
+  unlink,
+} from 'node:fs/promises'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Logger, Outcome, Reason } from '../../src/sink/index.ts'
@@ -65,7 +75,7 @@ export class LogFile {
   async sync(): Promise<void> {
     try {
       await this.#handle.datasync()
-      if (this.#folderIsNew) await syncFolder(dirname(this.#path))
+      if (this.#folderIsNew) await syncFolder(dirname(await followed(this.#path)))
       this.#folderIsNew = false
     } catch (error) {
       // Bytes that could not be synced may be lost from the page cache, too: never build on them.
@@ -77,24 +87,16 @@ export class LogFile {
   /** Renames the file to a full file; the next line begins a new one. */
   async moveAway(nowMs: number): Promise<string> {
     await this.close()
+    const path = await followed(this.#path)
     // Names sort in the order of the files, even if several fill up within a millisecond or the clock goes back.
-    this.#movedMs ||= await this.#newestFullMs()
+    this.#movedMs ||= await newestFullMs(path)
     let atMs = Math.max(nowMs, this.#movedMs + 1)
-    while (await isTaken(fullName(this.#path, atMs))) atMs++
-    const full = fullName(this.#path, atMs)
-    await rename(this.#path, full)
+    while (await isTaken(fullName(path, atMs))) atMs++
+    const full = fullName(path, atMs)
+    await rename(path, full)
     this.#movedMs = atMs
     this.#folderIsNew = true
     return full
-  }
-
-  /**
-   * The clock of an earlier process may have been ahead: newer files must sort after its files, because the oldest
-   * is deleted first.
-   */
-  async #newestFullMs(): Promise<number> {
-    const newest = fullFiles(this.#path, await readdir(dirname(this.#path))).at(-1)
-    return newest === undefined ? 0 : fullMs(this.#path, newest)
   }
 
   async close(): Promise<void> {
@@ -117,6 +119,23 @@ export class LogFile {
       took?.(written)
     }
   }
+}
+
+/**
+ * The clock of an earlier process may have been ahead: newer files must sort after its files, because the oldest
+ * is deleted first.
+ */
+async function newestFullMs(path: string): Promise<number> {
+  const newest = fullFiles(path, await readdir(dirname(path))).at(-1)
+  return newest === undefined ? 0 : fullMs(path, newest)
+}
+
+/** Returns the file that a symbolic link leads to, also before it is there: a link that was renamed would be lost. */
+async function followed(path: string): Promise<string> {
+  const file = await realpath(path).catch(goneOrThrow)
+  if (file !== undefined) return file
+  const target = await readlink(path).catch(() => undefined)
+  return target === undefined ? path : followed(resolve(await realpath(dirname(path)), target))
 }
 
 async function usable(handle: FileHandle) {
@@ -250,7 +269,6 @@ const ABANDONED_MS = 3_600_000
 
 /** Keeps `maxFiles` full files and compresses them. Deliveries never wait for it. */
 export function keepFullFiles({ path, maxFiles, compress, log }: FullFilesOptions) {
-  const folder = dirname(path)
   const ending = new AbortController()
   let working: Promise<void> | undefined
   let again = false
@@ -266,11 +284,13 @@ export function keepFullFiles({ path, maxFiles, compress, log }: FullFilesOption
   }
 
   async function tidy(): Promise<void> {
+    const file = await followed(path)
+    const folder = dirname(file)
     const names = await namesIn(folder)
     // Another process may tidy up the same folder: what it has deleted or packed is done.
     for (const name of names)
-      if (kindOf(path, name) === 'part') await removeAbandoned(join(folder, name)).catch(goneOrThrow)
-    const full = fullFiles(path, names)
+      if (kindOf(file, name) === 'part') await removeAbandoned(join(folder, name)).catch(goneOrThrow)
+    const full = fullFiles(file, names)
     const kept = full.slice(-maxFiles)
     for (const name of full.slice(0, -maxFiles)) await unlink(join(folder, name)).catch(goneOrThrow)
     if (!compress) return
