@@ -97,7 +97,8 @@ interface RootUpdate {
 
 /**
  * Keeps the first message of each thread at the newest state: changes within `everyMs` are one update. The changes
- * themselves are delivered as replies. The next change repairs an update that a crash has lost.
+ * themselves are delivered as replies. The next change repairs an update that a crash has lost; nothing repairs the
+ * last one of a thread that is over.
  */
 export interface RootMessages {
   schedule(update: RootUpdate): void
