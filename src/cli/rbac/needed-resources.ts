@@ -1,6 +1,7 @@
 import { KINDS, needsOfConfig } from '../../app/metadata-needs.ts'
 import { groupOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import { builtInKinds } from '../../rules/kind.ts'
+import { exactTexts, Patterns } from '../../rules/pattern.ts'
 import { type Catalogue, resolveKind } from '../../watch/client/discovery.ts'
 import { isPattern } from '../../watch/plan/plan.ts'
 import type { WatchEntry } from '../../watch/schema.ts'
@@ -86,7 +87,10 @@ interface RuleWithLogs {
   when?: unknown
 }
 
-/** Returns the pods whose logs rules ask for: those of the watched Pods and Events that the rules may match. */
+/**
+ * Returns the pods whose logs rules ask for: those of the watched Pods and Events that the rules may match. A log is only read of a Pod
+ * in the namespace that `when.namespace` tests, also for Events (`watch/logs/log-target.ts`).
+ */
 export function neededLogs(
   rules: readonly RuleWithLogs[],
   watches: readonly ResolvedWatch[],
@@ -95,16 +99,26 @@ export function neededLogs(
   return rules.flatMap(({ name: rule, drop, logs, when }, index) => {
     if (!logs || drop === true) return []
     const place = placeOf(index)
-    const { kind: patterns } = (when ?? {}) as { kind?: unknown }
+    const { kind: patterns, namespace } = (when ?? {}) as { kind?: unknown; namespace?: unknown }
     return watches
       .filter(({ kind, group, resource }) => hasLogs(group, resource) && KINDS.mayMatch(patterns, kind))
       .map(({ resource, namespaces, name }) => ({
         rule,
-        namespaces,
+        namespaces: matchedNamespaces(namespace, namespaces),
         ...(place !== undefined && { place }),
         ...(resource === 'pods' && name !== undefined && { name }),
       }))
   })
+}
+
+/** Returns the watched namespaces that the patterns of a rule may match; undefined: all. */
+function matchedNamespaces(
+  patterns: unknown,
+  watched: readonly string[] | undefined,
+): readonly string[] | undefined {
+  const { data } = Patterns.safeParse(patterns)
+  const named = data === undefined ? undefined : exactTexts(data)
+  return named?.filter((it) => watched?.includes(it) ?? true) ?? watched
 }
 
 function hasLogs(group: string, resource: string): boolean {

@@ -154,6 +154,14 @@ test('logs need get on pods/log where the rule may match, and only then', () => 
   expect(logsOf({ when: { kind: 'Event' }, logs: true })).toEqual(['get shop'])
   expect(logsOf({ when: { kind: 'Pod' }, logs: { lines: 5 } })).toEqual(['get undefined'])
   expect(logsOf({ logs: true, drop: true })).toEqual([])
+  const podsIn = (namespace: unknown) => logsOf({ when: { kind: 'Pod', namespace }, logs: true })
+  const eventsIn = (namespace: unknown) => logsOf({ when: { kind: 'Event', namespace }, logs: true })
+  expect(podsIn(['shop', 'pay'])).toEqual(['get pay', 'get shop'])
+  expect(podsIn('shop-*')).toEqual(['get undefined'])
+  expect(podsIn('!shop')).toEqual(['get undefined'])
+  expect(eventsIn(['shop', 'pay'])).toEqual(['get shop'])
+  expect(eventsIn('sh*')).toEqual(['get shop'])
+  expect(eventsIn('pay')).toEqual([])
   const [permission] = permissionsNeeded({ watches: [], logs: [{ rule: 'a', namespaces: ['shop'] }] })
   expect(reviewOf(permission!)).toMatchObject({
     spec: { resourceAttributes: { resource: 'pods', subresource: 'log', verb: 'get', namespace: 'shop' } },
