@@ -125,7 +125,7 @@ Examples:
 const REPLAY_HELP = `
 With --since it needs a journal, which has the events, and the history, which knows what was delivered. Each event keeps its id and is marked "replayed". It
 goes to the end of its lane: those of an object stay in order, and may arrive after newer ones. The replay waits while others wait for the sink.
-After Ctrl-C nothing is lost: it shows how to go on, and repeats the last minute. Digests and resolve notifications are not sent again.
+After Ctrl-C nothing is lost: it shows the command that goes on to the same end, and repeats the last minute. Digests and resolve notifications are not sent again.
 
 Examples:
   kubeherald replay --sink bus --since 2h --dry-run    how many events of which rules

@@ -1,6 +1,7 @@
 import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
 import type { Delivery } from '../../model/delivery.ts'
+import { quoted } from '../../render/summary/phrasing.ts'
 import { sinkBytes } from '../../store/bounds/queue-bounds.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
 import { historyExtent } from '../../store/history/read-history.ts'
@@ -87,7 +88,7 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
     return portion.length
   })
   const { count, last } = await sendAll(deliveries, sending).catch((error: Error) => {
-    process.stderr.write(`stopped: ${continueHint(sending.progress().last, options, untilMs)}\n`)
+    process.stderr.write(`stopped: ${continueHint(sending.progress().last, options, { sinceMs, untilMs })}\n`)
     throw error
   })
   const isStopped = sending.signal.aborted
@@ -97,7 +98,7 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
       ? `${counted(count, 'event goes', 'events go')} to ${sink} again\n`
       : dataText(data, output),
   )
-  if (isStopped) process.stderr.write(`stopped: ${continueHint(last, options, untilMs)}\n`)
+  if (isStopped) process.stderr.write(`stopped: ${continueHint(last, options, { sinceMs, untilMs })}\n`)
   else noteLeft(delivered, { sinceMs, ...begins })
   return isStopped ? 1 : 0
 }
@@ -272,18 +273,30 @@ function noteLeft(
 /** An event of another watch may be some seconds older than one before it. */
 const MARGIN_MS = 60_000
 
-function continueHint(
+/**
+ * Returns the command that sends the rest of a window (Unix milliseconds) to the same sink of the same installation. Its end is always
+ * written: without it, the next run would also send what was delivered live in the meantime.
+ */
+export function continueHint(
   last: Delivery | undefined,
-  { sink, rule, until }: ReplayOptions,
-  untilMs: number,
+  { sink, rule, config, context, stateDir, demo, plugins }: Omit<ReplayOptions, 'output'>,
+  { sinceMs, untilMs }: { sinceMs: number; untilMs: number },
 ): string {
   if (!last) return 'nothing was sent'
-  const timeOf = (ms: number) => new Date(ms).toISOString()
+  const fromMs = Math.max(sinceMs, Date.parse(last.event.time) - MARGIN_MS)
+  const option = (name: string, value: string | undefined) =>
+    value === undefined ? [] : [`--${name} ${quoted(value)}`]
   const parts = [
-    `${invocation(process.env)} replay --sink ${sink}`,
-    `--since ${timeOf(Date.parse(last.event.time) - MARGIN_MS)}`,
-    ...(until === undefined ? [] : [`--until ${timeOf(untilMs)}`]),
-    ...(rule === undefined ? [] : [`--rule ${rule}`]),
+    `${invocation(process.env)} replay`,
+    ...option('config', config),
+    ...option('context', context),
+    ...option('state-dir', stateDir),
+    ...(demo ? ['--demo'] : []),
+    ...(plugins === false ? ['--no-plugins'] : []),
+    ...option('sink', sink),
+    ...option('since', new Date(fromMs).toISOString()),
+    ...option('until', new Date(untilMs).toISOString()),
+    ...option('rule', rule),
   ]
   return `"${parts.join(' ')}" goes on, and repeats the last minute`
 }

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { createPacer } from '../../../src/cli/replay/paced.ts'
+import { continueHint } from '../../../src/cli/replay/replay.ts'
 import type { Delivery } from '../../../src/model/delivery.ts'
 import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import { silentLog } from '../../../src/observe/log.ts'
@@ -194,6 +196,33 @@ test('a replay that is stopped while it waits has sent whole portions, and goes 
   expect(waits).toEqual([full])
   expect(sent.map(shown)).toEqual(all.slice(0, 200))
   expect(end).toMatchObject({ count: 200, last: sent.at(-1) })
+})
+
+/** The arguments of the command in the hint, as a shell reads them. */
+function argumentsIn(hint: string): string[] {
+  const [, command = ''] = /"(.+)"/.exec(hint) ?? []
+  const { stdout } = spawnSync('sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
+  return stdout.trimEnd().split('\n').slice(1)
+}
+
+test('the command that goes on ends where the first run did, and goes to the same installation', () => {
+  const untilMs = Date.parse('2026-11-26T12:00:00Z')
+  const event = { ...headerFor('a', '1', 'MODIFIED', 'u'), time: '2026-11-26T10:00:30Z' }
+  const last: Delivery = { sink: 'bus', rule: 'all', event, objectJson: Buffer.from('{}') }
+  const windowFrom = (since: string) => ({ sinceMs: Date.parse(since), untilMs })
+  const until = ['--until', '2026-11-26T12:00:00.000Z']
+  expect(
+    argumentsIn(continueHint(last, { sink: 'bus', since: '3h' }, windowFrom('2026-11-26T09:00:00Z'))),
+  ).toEqual(['replay', '--sink', 'bus', '--since', '2026-11-26T09:59:30.000Z', ...until])
+  const options = {
+    ...{ sink: 'bus', rule: 'all', config: "it's prod.yaml", context: 'a b', stateDir: '/var/x y' },
+    ...{ demo: true, plugins: false },
+  }
+  expect(argumentsIn(continueHint(last, options, windowFrom('2026-11-26T10:00:00Z')))).toEqual([
+    ...['replay', '--config', "it's prod.yaml", '--context', 'a b', '--state-dir', '/var/x y'],
+    ...['--demo', '--no-plugins', '--sink', 'bus', '--since', '2026-11-26T10:00:00.000Z', ...until],
+    ...['--rule', 'all'],
+  ])
 })
 
 test('a newer layout, or a lane that another program took, gets nothing', async () => {
