@@ -49,6 +49,19 @@ test.each(TOOLS)('the example of a configuration of %s is one that the tool unde
   expect(heading.filter((it) => it.includes('not enabled'))).toEqual([])
 })
 
+test('the quick start writes the longer configuration next to its own, and names the variables of both', async () => {
+  using desk = openDesk()
+  const page = readFileSync(join(ROOT, 'docs/quick-start.md'), 'utf8')
+  const [, first = ''] = /```yaml\n(# kubeherald\.yaml\n[\s\S]*?)```/.exec(page) ?? []
+  desk.write('kubeherald.yaml', first)
+  const [, command = ''] = /`npx kubeherald (init [^`]+)`/.exec(page) ?? []
+  expect(await runHere(desk, ...command.split(' '))).toMatchObject({ code: 0, stderr: '' })
+  const written = globSync('*.yaml', { cwd: desk.cwd }).map((it) => readFileSync(join(desk.cwd, it), 'utf8'))
+  const used = written.flatMap((text) => [...text.matchAll(/^ +chat: .*\$\{env:(\w+)\}/gm)])
+  expect(used).toHaveLength(2)
+  for (const [, variable] of used) expect(page.replaceAll(BLOCK, '')).toContain(variable)
+})
+
 test.each(recipes.map((it) => [it.place, it] as const))(
   'the configuration at %s passes its tests, nothing is wrong with it, and it sends what is shown',
   async (place, { config, shown }) => {
