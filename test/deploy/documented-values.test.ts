@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { openDesk } from '../cli/cli.ts'
+import { runHere } from '../cli/here.ts'
 import { runTool } from '../servers/deploy-tools.ts'
 import { CHART, type Manifest, parse, ROOT } from './render.ts'
 
@@ -25,4 +28,28 @@ test('the inline commands of README.md install the chart', async () => {
     const manifests = await rendered(command)
     expect(manifests.map(({ kind }) => kind)).toContain('Deployment')
   }
+})
+
+test('one namespace needs permissions in that one alone, when values and commands follow the pages', async () => {
+  using desk = openDesk()
+  const watch = [{ kind: 'Deployment', namespaces: ['shop'] }]
+  const config = {
+    watch,
+    sinks: { screen: { type: 'stdout' } },
+    rules: [{ name: 'all', to: 'screen' }],
+  }
+  const file = desk.write('kubeherald.yaml', stringify(config))
+  const { stdout } = await runHere(desk, 'rbac', '--offline', '--config', file, '--format', 'values')
+  desk.write('permissions.yaml', stdout)
+  desk.write('values.yaml', stringify({ cluster: 'a', redis: { url: 'redis://redis:6379' }, config }))
+  const [row = ''] = /^\| one namespace, no ClusterRole \|.*$/m.exec(read('deploy/README.md')) ?? []
+  const [, more = ''] = /`(--set [^`]+)`/.exec(row) ?? []
+  const page = read('deploy/helm/kubeherald/README.md')
+  const [install = ''] = /^helm upgrade .*--values permissions\.yaml$/m.exec(page) ?? []
+  const manifests = await rendered(`${install} ${more}`.trim(), desk.cwd)
+  const roles = manifests.filter(({ kind }) => /^(Cluster)?Role(Binding)?$/.test(kind))
+  expect(roles.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`).toSorted()).toEqual([
+    'Role shop',
+    'RoleBinding shop',
+  ])
 })
