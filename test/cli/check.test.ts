@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are references of the configuration
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { startRedis } from '../servers/redis.ts'
@@ -16,6 +17,18 @@ test('check says why the cluster was not asked', async () => {
   const none = await runHere(desk, 'check')
   expect(none.stdout).toContain('kinds exist: there is no kubeconfig')
 })
+
+test.skipIf(existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))(
+  'check in a pod without a token warns that it could not ask the cluster',
+  async () => {
+    using desk = openDesk({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })
+    desk.write('kubeherald.yaml', configuration())
+    const lenient = await runHere(desk, 'check')
+    expect(lenient).toMatchObject({ code: 0, stdout: expect.stringContaining('warning: ') })
+    expect((await runHere(desk, 'check', '--strict')).code).toBe(1)
+    expect((await runHere(desk, 'check', '--strict', '--offline')).code).toBe(0)
+  },
+)
 
 test.each([
   ['the token', '"${file:/run/secrets/kubeherald/token}"', 'xoxb'],

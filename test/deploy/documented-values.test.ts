@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { openDesk } from '../cli/cli.ts'
 import { runHere } from '../cli/here.ts'
 import { runTool } from '../servers/deploy-tools.ts'
-import { CHART, type Manifest, parse, ROOT } from './render.ts'
+import { CHART, type Manifest, parse, ROOT, renderChart } from './render.ts'
 
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
 
@@ -52,4 +52,27 @@ test('one namespace needs permissions in that one alone, when values and command
     'Role shop',
     'RoleBinding shop',
   ])
+})
+
+/** Command → the Deployment in which it runs in mode `split`, by the table of deploy/README.md. */
+function deploymentsOfCommands(): Map<string, string> {
+  const rows = read('deploy/README.md').matchAll(/^\| `deployment\/([\w-]+)` \|([^|]+)\|/gm)
+  return new Map(
+    [...rows].flatMap(([, deployment = '', commands = '']) =>
+      [...commands.matchAll(/`([a-z-]+)`/g)].map(([, command = '']) => [command, deployment] as const),
+    ),
+  )
+}
+
+test('in mode split each command of the runbooks runs in pods that reach what it asks', async () => {
+  const values = { mode: 'split', redis: { url: 'redis://redis:6379' } }
+  const egress = { restrict: true, sinks: [{ ports: [{ port: 4567, protocol: 'TCP' }] }] }
+  const manifests = await renderChart({ ...values, networkPolicy: { egress } }, 'kubeherald', 'kubeherald')
+  const named = deploymentsOfCommands()
+  const specOf = (kind: string, command: string) =>
+    manifests.find((it) => it.kind === kind && it.metadata.name === named.get(command))?.['spec']
+  expect([...named.keys()]).toEqual(expect.arrayContaining(['status', 'dead-letters', 'check', 'send-test']))
+  for (const command of named.keys()) expect(specOf('Deployment', command), command).toBeDefined()
+  expect(JSON.stringify(specOf('Deployment', 'check').template)).toContain('serviceAccountToken')
+  expect(JSON.stringify(specOf('NetworkPolicy', 'send-test').egress)).toContain('4567')
 })

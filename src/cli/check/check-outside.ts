@@ -13,7 +13,7 @@ import { inspectRedis } from '../../store/redis/requirements.ts'
 import { friendlyError } from '../../text/friendly-errors.ts'
 import { printable } from '../../text/printable.ts'
 import { redactMessage } from '../../text/redact.ts'
-import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
+import { findKubeconfig, noKubeconfig } from '../../watch/client/kubeconfig.ts'
 import { kubeconfigOptions } from '../environment.ts'
 import type { Configuration } from '../load-config/configuration.ts'
 import { openSink } from '../send-test/open-sink.ts'
@@ -34,11 +34,16 @@ export async function ask(
   for (const it of await checkSinks(config, sinkLoader(configuration.sinkTypes), name, hiderOf(secrets)))
     report.add('warning', it)
   for (const { severity, message } of await checkRedisOf(config, name, secrets)) report.add(severity, message)
-  if (!context && !findKubeconfig(kubeconfig)) return { notAsked: NO_KUBECONFIG }
+  if (!context && !findKubeconfig(kubeconfig)) {
+    if (process.env['KUBERNETES_SERVICE_HOST']) report.add('warning', POD_WITHOUT_TOKEN)
+    return { notAsked: noKubeconfig(process.env) }
+  }
   return { cluster: await askCluster(configuration, kubeconfig, report) }
 }
 
-const NO_KUBECONFIG = 'there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod'
+/** A warning: who checks in a pod expects an answer about its permissions. */
+const POD_WITHOUT_TOKEN =
+  'kinds and permissions are not checked, because this pod has no token of a service account: run this in a pod that watches, or with --offline'
 
 /** Text of a sink or of Redis without what would be a secret, or control a terminal: secrets first, since redaction changes URLs. */
 function shown(text: string, hide: (text: string) => string): string {

@@ -10,7 +10,7 @@ import {
   pathOf,
   titleOf,
 } from '../../watch/client/discovery.ts'
-import { findKubeconfig } from '../../watch/client/kubeconfig.ts'
+import { findKubeconfig, noKubeconfig } from '../../watch/client/kubeconfig.ts'
 import { kubeconfigOptions, loadCluster } from '../environment.ts'
 import { configurationFile } from '../load-config/configuration.ts'
 import { readStorageSettings } from '../load-config/settings.ts'
@@ -30,7 +30,7 @@ export async function kinds(options: KindsOptions): Promise<number> {
   const settings = file === undefined ? {} : (await readStorageSettings(file)).kubernetes
   const kubeconfig = kubeconfigOptions(settings, options.context)
   if (options.context === undefined && !findKubeconfig(kubeconfig))
-    throw new UsageError('there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod')
+    throw new UsageError(noKubeconfig(process.env))
   loadCluster(kubeconfig)
   const client = connectCluster({ ...kubeconfig, userAgent })
   try {

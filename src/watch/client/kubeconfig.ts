@@ -48,15 +48,20 @@ export function findKubeconfig({
   return env['KUBERNETES_SERVICE_HOST'] && existsSync(SERVICE_ACCOUNT_TOKEN) ? 'in-cluster' : undefined
 }
 
+/** Returns why `findKubeconfig` finds nothing. In a pod without a token only the address of the API server is known. */
+export function noKubeconfig(env: NodeJS.ProcessEnv): string {
+  const here = env['KUBERNETES_SERVICE_HOST']
+    ? 'this pod has no token of a service account'
+    : 'this is not a pod'
+  return `there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and ${here}`
+}
+
 const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
 /** Loads the configuration as kubectl would. Throws ClusterError in one line. */
 export function loadAccess(options: KubeconfigOptions): ClusterAccess {
   const found = findKubeconfig(options)
-  if (!found)
-    throw new ClusterError(
-      'no cluster: there is no kubeconfig ($KUBECONFIG, ~/.kube/config), and this is not a pod',
-    )
+  if (!found) throw new ClusterError(`no cluster: ${noKubeconfig(options.env)}`)
   const config = new KubeConfig()
   if (found === 'in-cluster') {
     config.loadFromCluster()
