@@ -36,6 +36,8 @@ export function starterFile({ facts, sink, otherSinks, permissionsFile }: Starte
   const entry = (kind: string) =>
     only === undefined ? kind : `{ kind: ${kind}, namespaces: [${text(only)}] }`
   const system = namespaces.filter(({ name }) => /^kube-(system|public|node-lease)$/.test(name))
+  const team = teamOf(namespaces)
+  const isReduced = only === undefined
   const lines = [
     ...headingOf(facts, permissionsFile),
     `cluster: ${text(facts?.cluster ?? 'my-cluster')}`,
@@ -44,24 +46,27 @@ export function starterFile({ facts, sink, otherSinks, permissionsFile }: Starte
     'sinks:',
     `  chat: ${sink}`,
     ...otherSinks.map((other) => `  # chat: ${other}`),
+    ...(team
+      ? [TEAM_SINK, `  # ${team.rule}: ${sink.replace(/channel: "[^"]*"/, 'channel: "#their-channel"')}`]
+      : []),
     '',
-    ...(only === undefined ? SETS : []),
+    ...(isReduced ? SETS : []),
     '# What is watched for the rules below.',
     'watch:',
     ...['Event', ...known.map(({ resource }) => resource)].map((kind) => `  - ${entry(kind)}`),
     '',
-    '# Read from top to bottom; every rule that matches sends, "drop: true" ends.',
+    '# Read from top to bottom: a sink gets an event from the first rule that sends to it, "drop: true" ends.',
     'rules:',
-    '  - name: warnings',
-    '    when:',
-    '      kind: Event',
-    '      type: Warning',
-    ...(system.length > 0 ? [`      namespace: [${system.map(({ name }) => `"!${name}"`).join(', ')}]`] : []),
-    ...(only === undefined ? SENT_BY_SETS : []),
-    '    throttle: { per: [regarding, reason], every: 1h }',
-    '    to: [chat]',
+    ...commented(examplesOf(namespaces, team, isReduced)),
+    ...warningsRule({
+      rule: 'warnings',
+      when:
+        system.length > 0 ? `namespace: [${system.map(({ name }) => `"!${name}"`).join(', ')}]` : undefined,
+      every: '1h',
+      to: 'chat',
+      isReduced,
+    }),
     ...known.flatMap(ruleOf),
-    ...examplesOf(namespaces),
     ...testsFor(only ?? 'default'),
   ]
   return `${lines.join('\n')}\n`
@@ -115,31 +120,88 @@ function ruleOf({ title, rule, kind, conditions }: KnownResource): string[] {
   ]
 }
 
-/** Commented rules for the labels of the namespaces: production, and a team. */
-function examplesOf(namespaces: readonly NamespaceFacts[]): string[] {
+interface WarningsRule {
+  rule: string
+  /** One more condition. */
+  when: string | undefined
+  every: string
+  to: string
+  /** Without the Warnings that the sets send. */
+  isReduced: boolean
+}
+
+function warningsRule({ rule, when, every, to, isReduced }: WarningsRule): string[] {
+  return [
+    `  - name: ${rule}`,
+    '    when:',
+    '      kind: Event',
+    '      type: Warning',
+    ...(when === undefined ? [] : [`      ${when}`]),
+    ...(isReduced ? SENT_BY_SETS : []),
+    `    throttle: { per: [regarding, reason], every: ${every} }`,
+    `    to: [${to}]`,
+  ]
+}
+
+function commented(lines: readonly string[]): string[] {
+  return lines.map((line) => line.replace(/^ {2}/, '  # '))
+}
+
+interface Team {
+  /** The name of its rule, and of its sink. */
+  rule: string
+  key: string
+  value: string
+}
+
+/** Returns the team of most namespaces, by their labels. */
+function teamOf(namespaces: readonly NamespaceFacts[]): Team | undefined {
+  const label = mostUsedLabel(namespaces, ['team', 'owner', 'squad', 'app.kubernetes.io/part-of'])
+  const value = label?.values[0]
+  return label && value !== undefined ? { rule: `team-${nameOf(value)}`, key: label.key, value } : undefined
+}
+
+const TEAM_SINK =
+  '  # A sink of its own for a team: change where it goes. It needs the rule of the same name, too.'
+
+/** Rules for the labels of the namespaces: production, and a team. They come before "warnings", which takes the rest for its sink. */
+function examplesOf(
+  namespaces: readonly NamespaceFacts[],
+  team: Team | undefined,
+  isReduced: boolean,
+): string[] {
   const stage = mostUsedLabel(namespaces, ['env', 'environment', 'stage', 'tier'])
   const production = stage?.values.find((value) => /^pro?d/i.test(value))
-  const team = mostUsedLabel(namespaces, ['team', 'owner', 'squad', 'app.kubernetes.io/part-of'])
-  const example = (title: string, name: string, key: string, value: string, to: string) => [
-    `  # ${title}, by the label of its namespaces:`,
-    `  # - name: ${name}`,
-    `  #   when: { kind: Event, type: Warning, namespaceLabels: { ${text(key)}: ${text(value)} } }`,
-    `  #   to: [${to}]`,
-  ]
-  return [
-    ...(stage && production !== undefined
-      ? example('Only production', 'production', stage.key, production, 'chat')
-      : []),
-    ...(team?.values[0] !== undefined
-      ? example(
-          'A team of its own',
-          `team-${nameOf(team.values[0])}`,
-          team.key,
-          team.values[0],
-          '{ chat: { channel: "#their-channel" } }',
-        )
-      : []),
-  ]
+  const labelled = (key: string, value: string) => `namespaceLabels: { ${text(key)}: ${text(value)} }`
+  const byProduction =
+    stage && production !== undefined
+      ? [
+          '  In production a warning is repeated more often, by the label of the namespaces:',
+          ...warningsRule({
+            rule: 'production',
+            when: labelled(stage.key, production),
+            every: '10m',
+            to: 'chat',
+            isReduced,
+          }),
+        ]
+      : []
+  const byTeam = team
+    ? [
+        '  A team also gets its warnings in a sink of its own, by the label of its namespaces:',
+        ...warningsRule({
+          rule: team.rule,
+          when: labelled(team.key, team.value),
+          every: '1h',
+          to: team.rule,
+          isReduced: false,
+        }),
+      ]
+    : []
+  const all = [...byProduction, ...byTeam]
+  return all.length > 0
+    ? ['  For labels of namespaces, apply the permissions of "kubeherald rbac" again.', ...all]
+    : []
 }
 
 /** The label of most namespaces among the keys, with its values, most frequent first. */

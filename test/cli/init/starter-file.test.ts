@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createScenario } from '../../../src/cli/dry-run/scenario.ts'
 import { starterFile } from '../../../src/cli/init/starter-file.ts'
+import { allSinks } from '../../../src/sink-types.ts'
 import { dryRunOf } from '../import/dry-run-of.ts'
 
 const AT = Date.parse('2026-11-21T09:00:00Z')
@@ -46,4 +47,43 @@ test.each([
 test('a Warning with the reason NodeNotReady about a Node is left to the sets', async () => {
   const message = 'Node w-1 status is now: NodeNotReady'
   expect(await rulesFor({ reason: 'NodeNotReady', message, ...about('Node') })).toEqual([])
+})
+
+const NAMESPACES = [
+  { name: 'shop', labels: { team: 'shop' } },
+  { name: 'pay', labels: { env: 'prod' } },
+]
+
+/** Returns a dry run of the file for a sink type with all its examples uncommented. */
+async function runWithExamples(type: string) {
+  const { example = `{ type: ${type} }` } = await allSinks[type as keyof typeof allSinks]()
+  const facts = { cluster: 'test', namespaces: NAMESPACES, resources: new Set<string>() }
+  const text = starterFile({ facts, sink: example, otherSinks: [] })
+  return dryRunOf(text.replaceAll(/^ {2}# (- name| {2}|[a-z-]+: \{ type)/gm, '  $1'))
+}
+
+test('the examples send: to the team, and for production more often', async () => {
+  const run = await runWithExamples('stdout')
+  const scenario = createScenario({ run, cluster: 'test', salt: Buffer.from('salt') })
+  for (const { name, labels } of NAMESPACES) {
+    const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
+    expect(scenario.addRelated(object, AT)).toEqual([])
+  }
+  const sentAt = (namespace: string, minute: number) => {
+    const involvedObject = { apiVersion: 'apps/v1', kind: 'ReplicaSet', namespace, name: 'web-1' }
+    const metadata = { name: `failed-${minute}`, namespace }
+    const object = { kind: 'Event', type: 'Warning', reason: 'FailedCreate', metadata, involvedObject }
+    const atMs = AT + minute * 60_000
+    const result = scenario.change({ type: 'ADDED', object, atMs })
+    if (!result.ok) throw new Error(JSON.stringify(result.faults))
+    return run.evaluate(result.event, atMs).sent.map(({ delivery: { rule, sink } }) => `${rule}: ${sink}`)
+  }
+  expect(sentAt('shop', 0).toSorted()).toEqual(['team-shop: team-shop', 'warnings: chat'])
+  expect(sentAt('pay', 1)).toEqual(['production: chat'])
+  expect(sentAt('shop', 20)).toEqual([])
+  expect(sentAt('pay', 21)).toEqual(['production: chat'])
+})
+
+test.each(Object.keys(allSinks))('the examples are valid for a sink of the type %s', async (type) => {
+  await expect(runWithExamples(type)).resolves.toBeDefined()
 })
