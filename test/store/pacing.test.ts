@@ -149,6 +149,20 @@ test('a sink that makes one thing of many gets as many as wait, though they were
   expect(sizes).toEqual([100])
 })
 
+test.each([
+  ['one lane', { 'chat/a': 'a' }],
+  ['several lanes', { 'chat/a': 'a', 'chat/b': 'b' }],
+])('a sink that combines many gets as many of %s as memory has room for', async (_, objects) => {
+  await using it = await startLaneBed()
+  for (const [lane, object] of Object.entries(objects))
+    for (let i = 0; i < 300; i += 20) await it.put(lane, ...numbered(object, 300).slice(i, i + 20))
+  const sink = scriptedSink(() => DELIVERED)
+  it.work({ chat: sink }, { maxBatch: 500, budgetBytes: 200_000 }).wake(Object.keys(objects))
+  await it.drained('chat')
+  for (const object of Object.values(objects))
+    expect(sink.took.filter((name) => name.startsWith(object))).toEqual(numbered(object, 300))
+})
+
 test('deliveries that a target refused for its rate come again together', async () => {
   await using it = await startLaneBed()
   await it.put('chat/a', ...Array.from({ length: 30 }, (_, i) => `a-${i}`))

@@ -10,6 +10,8 @@ export interface ByteBudget {
   /** Counts what is here already, whether there is room or not. */
   add(sink: string, bytes: number): void
   give(sink: string, bytes: number): void
+  /** Whether a `take` of the sink waits for room. */
+  waits(sink: string): boolean
   /** How long the sink has waited for room, in milliseconds; 0 where it does not. */
   waitsMs(sink: string): number
   /** What one sink may use, in bytes. */
@@ -43,6 +45,8 @@ export function createByteBudget(limit: number, sinks: () => number): ByteBudget
   let waiting: { sink: string; bytes: number; sinceMs: number; go(): void }[] = []
   const share = () => limit / Math.max(1, sinks())
 
+  const waits = (sink: string) => waiting.some((it) => it.sink === sink)
+
   function hasRoom(sink: string, bytes: number): boolean {
     const own = usedBy.get(sink) ?? 0
     return own === 0 || (used + bytes <= limit && own + bytes <= share())
@@ -54,8 +58,7 @@ export function createByteBudget(limit: number, sinks: () => number): ByteBudget
   }
 
   function tryTake(sink: string, bytes: number): boolean {
-    const isBehind = waiting.some((it) => it.sink === sink)
-    if (isBehind || !hasRoom(sink, bytes)) return false
+    if (waits(sink) || !hasRoom(sink, bytes)) return false
     add(sink, bytes)
     return true
   }
@@ -89,6 +92,7 @@ export function createByteBudget(limit: number, sinks: () => number): ByteBudget
       else usedBy.delete(sink)
       if (waiting.length > 0) admit()
     },
+    waits,
     waitsMs(sink) {
       const first = waiting.find((it) => it.sink === sink)
       return first ? performance.now() - first.sinceMs : 0

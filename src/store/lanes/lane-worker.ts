@@ -183,10 +183,10 @@ export class LaneWorker {
     return call
   }
 
-  /** A sink that combines many deliveries into one gets all that wait. */
+  /** A sink that combines many deliveries into one gets all that wait. A read that waits for memory brings none: calls free it. */
   #awaitsMore({ takesAll, batchSize, breaker }: SinkState, nowMs: number): boolean {
     if (!takesAll || this.#window.size >= batchSize || breaker.isOpen()) return false
-    return this.#reading.goesOn(nowMs)
+    return this.#reading.goesOn(nowMs) && !this.#services.budget.waits(this.sink)
   }
 
   async #deliver(state: SinkState, call: Call): Promise<void> {
