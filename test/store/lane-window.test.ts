@@ -28,3 +28,24 @@ test.each([
 test('in other lanes objects take turns', () => {
   expect(callsOf(['a1', 'a2', 'b1', 'a3'], 1, false).flat()).toEqual(['a1', 'b1', 'a2', 'a3'])
 })
+
+test.each([
+  ['failed', (window: LaneWindow) => window.failed('s', 0, 400, true)],
+  ['was slow', (window: LaneWindow) => window.setSlow('s', true)],
+] as const)(
+  'in a lane that is a log an object that %s has its turn before newer deliveries',
+  (_, happened) => {
+    const window = new LaneWindow()
+    const [a1, s1, a2] = ['a', 's', 'a'].map((chain) => ({ chain }) as Item) as [Item, Item, Item]
+    const next = (nowMs: number) => window.pick({ size: 8, ordered: true, joined: true, nowMs, probe: false })
+    for (const item of [a1, s1]) window.add(item)
+    const call = next(0)
+    window.add(a2)
+    window.remove([a1])
+    window.release(call)
+    happened(window)
+    expect(next(1_000)).toEqual([s1])
+    window.remove([s1])
+    expect(next(1_000)).toEqual([a2])
+  },
+)

@@ -70,7 +70,10 @@ export class LaneWindow {
       ready.push(chain)
       if (!ordered && !probe && ready.length >= (joined ? size : 1)) break
     }
-    const [first] = probe ? ready.toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b)) : ready
+    let [first] = ready
+    if (probe) [first] = ready.toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b))
+    // Also a chain that is called alone has its turn, however much comes of those before it.
+    else if (ordered) first = this.#earliest(ready)
     if (!first) return []
     if (probe || (size === 1 && !ordered)) return this.#take(first, 1)
     const isAlone = ({ key }: Chain) => this.#suspects.has(key) || this.#slow.has(key)
@@ -91,11 +94,27 @@ export class LaneWindow {
     return items
   }
 
+  /** The chain whose first delivery is the earliest of the lane. */
+  #earliest(chains: readonly Chain[]): Chain | undefined {
+    let earliest: Chain | undefined
+    let leastPlace = Number.POSITIVE_INFINITY
+    for (const chain of chains) {
+      const place = this.#placeOf(chain.items[0] as Item)
+      if (place >= leastPlace) continue
+      earliest = chain
+      leastPlace = place
+    }
+    return earliest
+  }
+
+  #placeOf(item: Item): number {
+    return this.#places.get(item) ?? 0
+  }
+
   #inOrder(chains: readonly Chain[], size: number): Item[] {
-    const place = (item: Item) => this.#places.get(item) ?? 0
     const items = chains
       .flatMap((chain) => startOf(chain, size))
-      .toSorted((a, b) => place(a) - place(b))
+      .toSorted((a, b) => this.#placeOf(a) - this.#placeOf(b))
       .slice(0, size)
     for (const { chain } of items) (this.#chains.get(chain) as Chain).busy++
     return items
