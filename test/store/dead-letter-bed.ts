@@ -43,13 +43,19 @@ export async function giveUp(
 /** Keeps the dead letters within their bounds, as a process does; `looks` is how often it compared them with their bounds. */
 export function keep(
   it: Bed,
-  options: { archive?: Archive; maxAgeMs?: number; maxBytes?: number; id?: string } = {},
+  options: {
+    archive?: Archive
+    maxAgeMs?: number
+    maxBytes?: number
+    id?: string
+    clock?: { now(): number }
+  } = {},
 ) {
   const metrics = createMetrics()
   let looks = 0
-  const { maxAgeMs = 7 * DAY_MS, maxBytes = MAX_BYTES, id = 'one' } = options
+  const { maxAgeMs = 7 * DAY_MS, maxBytes = MAX_BYTES, id = 'one', clock = Date } = options
   const bounds = createDeadLetterBounds({
-    ...{ redis: it.redis, keys: it.keys, metrics, log: silentLog, clock: Date, id },
+    ...{ redis: it.redis, keys: it.keys, metrics, log: silentLog, clock, id },
     bounds() {
       looks++
       return { maxAgeMs, maxBytes }

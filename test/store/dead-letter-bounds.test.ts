@@ -83,6 +83,19 @@ test('those that are too old go, others stay', async () => {
   expect(await kept(it)).toEqual(names(3, 'new'))
 })
 
+test('none gets old because the clock was set', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(5, 'old'), 8 * DAY_MS)
+  await giveUp(it, 'hook', names(3, 'new'))
+  let jumpedMs = 0
+  await using running = keep(it, { maxBytes: 10_000_000, clock: { now: () => Date.now() + jumpedMs } })
+  await keptFewer(it, 4)
+  jumpedMs = 8 * DAY_MS
+  const before = running.looks()
+  await waitFor(() => running.looks() > before + 1, { what: 'the bounds to be compared after the jump' })
+  expect(await kept(it)).toEqual(names(3, 'new'))
+})
+
 test('a letter is deleted only when the archive has it', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(200))

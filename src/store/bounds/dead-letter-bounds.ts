@@ -11,6 +11,7 @@ import {
   discardDeadLetters,
 } from '../lanes/dead-letter-actions.ts'
 import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
+import { createClockJumps } from '../lanes/outages.ts'
 import { PageSize } from '../lanes/page-size.ts'
 import { ForeignKeyError, isTransient, rootOf } from '../redis/redis-fault.ts'
 import { runScript, script } from '../redis/script.ts'
@@ -73,6 +74,7 @@ interface Due {
 
 export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetterBounds {
   const { redis, keys, metrics, log, clock } = parts
+  const jumps = createClockJumps(clock)
   let trend: Measured[] = []
   let status: QueueStatus | undefined
   let bytes = 0
@@ -98,7 +100,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     added = 0
     const isEstimated = sample !== undefined && pauses.isResting
     if (!isEstimated) await measure()
-    const beforeMs = clock.now() - bounds.maxAgeMs
+    const beforeMs = jumps.agoMs(bounds.maxAgeMs)
     const isDue = () => bytes > bounds.maxBytes || (sample !== undefined && sample.oldestMs < beforeMs)
     let isTurn = false
     try {
