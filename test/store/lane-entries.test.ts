@@ -50,3 +50,19 @@ test('a delivery that leaves its lane by itself is asked about and not given up'
   expect(claimed(false).asked[1]).toEqual([1, false])
   expect(claimed(false).claimed).toEqual([third])
 })
+
+test('after Redis went back an entry is known as long as something of it is in memory or to be acknowledged', () => {
+  const entries = new LaneEntries()
+  const [first, second, third] = entries.take(read()).items as [Item, Item, Item]
+  const acks = entries.delivered([first])
+  entries.forget([third])
+  const known = () => {
+    entries.forgetAcknowledged()
+    return entries.size
+  }
+  expect(known()).toBe(1)
+  entries.forget([second])
+  expect(known()).toBe(1)
+  entries.end(acks)
+  expect(known()).toBe(0)
+})

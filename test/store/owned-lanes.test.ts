@@ -17,7 +17,7 @@ import { SinkRegistry } from '../../src/store/lanes/sink-registry.ts'
 import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { contentOfSummary } from '../render/content-of-summary.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, numbered, scriptedSink, startLaneBed } from './lane-bed.ts'
 import { headerFor } from './objects.ts'
 
 /** The lanes of a process that owns all slots of the sink `hook`; the register is read when a test says so. */
@@ -65,7 +65,7 @@ async function startOwnedBed(hook: Sink) {
     owned.drop()
     quarantine.close()
   })
-  return { ...bed, owned, quarantine, sinks, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { ...bed, owned, quarantine, sinks, empty, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 test('a register that was read before a quarantined object returned to its lane does not quarantine it again', async () => {
@@ -165,4 +165,22 @@ test('a lane that becomes empty while its oldest deliveries are read stays one l
   for (const gate of gates.values()) gate.resolve()
   await it.drained('hook')
   expect(steps).toEqual(['1', '2', '3'].flatMap((version) => [`${version} begins`, `${version} ends`]))
+})
+
+test('a lane becomes empty, too, when Redis lost an entry of which a part was delivered', async () => {
+  const sink: Sink = {
+    async deliver(batch) {
+      await it.redis.multi().del(it.keys.lane(LANE)).hset(it.keys.pending, LANE, 0).exec()
+      return batch.map((_, i) => (i === 0 ? DELIVERED : { kind: 'later', afterMs: 60_000 }))
+    },
+    async close() {},
+  }
+  await using it = await startOwnedBed(sink)
+  await it.put(LANE, ...numbered('a', 3))
+  it.owned.beginScan()(new Map([[LANE, 3]]))
+  const isFreed = async () => {
+    await it.empty.free({ all: true })
+    return (await it.redis.hexists(it.keys.pending, LANE)) === 0
+  }
+  await waitFor(isFreed, { timeoutMs: 5_000, what: 'the lane to be freed' })
 })

@@ -127,6 +127,12 @@ export class LaneEntries {
     }
   }
 
+  /** Forgets entries of which nothing is in memory and no acknowledgement is under way: Redis may have lost them. */
+  forgetAcknowledged(): void {
+    for (const [id, { open, settled, acknowledged }] of this.#entries)
+      if (open.size === 0 && settled.isSubsetOf(acknowledged)) this.#entries.delete(id)
+  }
+
   #one(item: Item): { entryId: string; count: number; places: number[] } {
     this.#settle(item)
     return { entryId: item.entryId, count: this.#countOf(item), places: [item.place] }

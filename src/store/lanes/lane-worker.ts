@@ -319,6 +319,7 @@ export class LaneWorker {
   /** Redis went back to an older state: deliveries that are not in flight are read again. */
   resync(): void {
     this.#forget(this.#window.idle())
+    this.#entries.forgetAcknowledged()
     this.#reading.restart()
     this.pump()
   }
