@@ -218,7 +218,7 @@ function isReached(asked: string, position: string): boolean {
  * - or a bookmark came: the server sends none before the rest;
  * - or nothing came for a while: there is nothing more.
  *
- * The same is asked anew after the watch was held up.
+ * The same has to hold again after the watch was held up.
  */
 export class CatchUp {
   #target: string | undefined
