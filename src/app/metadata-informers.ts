@@ -117,6 +117,11 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     return 'follows'
   }
 
+  /** A source whose kind went has no status: its kind has. */
+  function isAbsent({ spelling }: Source): boolean {
+    return statuses().some(({ phase, title }) => phase === 'waiting-for-kind' && title === spelling)
+  }
+
   /** True also for kinds that are not resolved yet. */
   function isWatched(ref: ObjectRef, namespace: string): boolean {
     const table = cache.tableOf(ref)
@@ -144,7 +149,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     progressOf,
     isSettled: (source) =>
       source
-        ? statuses().some((it) => it.key === source.key && hasSettled(it))
+        ? statuses().some((it) => it.key === source.key && hasSettled(it)) || isAbsent(source)
         : !statuses().some(({ phase }) => phase === 'resolving'),
     regardingIn,
     isEvent: ({ resource }) => isEventResource(resource),

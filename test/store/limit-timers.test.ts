@@ -30,11 +30,22 @@ async function startTimersBed(rules?: ReadonlySet<string>) {
   stack.use(it)
   const session = await it.watching()
   await session.commit([change('ADDED', 'digest-a', 2)], '2', never)
-  const state = { watches: [status()], hasLimits: true, lost: new Set<string>(), polls: 0 }
+  const state = {
+    ...{ watches: [status()], hasLimits: true, lost: new Set<string>(), polls: 0 },
+    isHeldUp: false,
+    fails: false,
+  }
+  const redis = Object.create(it.reader, {
+    zrange: {
+      value: (...args: Parameters<typeof it.reader.zrange>) =>
+        state.fails ? Promise.reject(new Error('Redis fails')) : it.reader.zrange(...args),
+    },
+  })
   function start(maxDelayMs = 600_000, idlePollMs = 600_000) {
     const { commitConnection, metrics } = it.newStore()
     const timers = startLimitTimers({
-      ...{ commitConnection, keys: it.keys, instance: 'one', metrics, redis: it.reader },
+      ...{ keys: it.keys, instance: 'one', metrics, redis },
+      commitConnection: { ...commitConnection, isHeldUp: () => state.isHeldUp },
       ...{ clock: Date, log: silentLog, watches: () => state.watches },
       stages: { evaluator: () => routing, enqueued() {} },
       hasLimits() {
@@ -42,7 +53,7 @@ async function startTimersBed(rules?: ReadonlySet<string>) {
         return state.hasLimits
       },
       lostDebounces: () => state.lost,
-      timing: { pollMs: 20, idlePollMs, maxDelayMs },
+      timing: { pollMs: 20, idlePollMs, maxDelayMs, afterFaultMs: 500 },
     })
     stack.defer(() => timers.close())
     return timers
@@ -126,14 +137,34 @@ test('it waits while a source is behind, and not any longer', async () => {
   await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
 })
 
-test('it waits as long as a source cannot be stored, because Redis holds it up', async () => {
+test('it waits as long as Redis takes no commits', async () => {
   await using it = await startTimersBed()
-  it.state.watches = [status({ behind: { ms: 5_000, waitsFor: 'redis' } })]
+  it.state.isHeldUp = true
+  it.state.watches = [status({ current: false })]
   it.start(50)
   await new Promise((resolve) => setTimeout(resolve, 500))
   expect(await it.enqueued()).toBe(0)
-  it.state.watches = [status()]
+  it.state.isHeldUp = false
   await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
+})
+
+test('it does not wait longer than for any other for a watch whose own keys hold it up', async () => {
+  await using it = await startTimersBed()
+  const held = status({ key: 'b', current: false, behind: { ms: 90_000, waitsFor: 'redis' } })
+  it.state.watches = [status(), held]
+  it.start(100)
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
+})
+
+test('after a fault of Redis it waits until the reports of other processes are newer', async () => {
+  await using it = await startTimersBed()
+  it.state.fails = true
+  it.start()
+  await waitFor(() => it.state.polls > 3, { what: 'some looks' })
+  const fromMs = performance.now()
+  it.state.fails = false
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
+  expect(performance.now() - fromMs).toBeGreaterThan(300)
 })
 
 test('what became due after all was read is left to the next look', async () => {

@@ -172,40 +172,52 @@ function holding() {
   return { state, wrap }
 }
 
-test.each(['long', 'short'])(
-  'what came during a %s commit is read before a limit is decided',
-  async (how) => {
-    const { state, wrap } = holding()
-    const routing = limitedRouting(smallLimits({ lastMs: 1_500 }))
-    const timing = { settleMs: how === 'long' ? 300 : FOR_EVER }
-    await using it = await startWatchBed({ routing, timing, wrap })
-    await it.watching('10')
-    it.api.current()?.frame('ADDED', configMap(name('a'), 11))
-    it.api.current()?.frame('BOOKMARK', configMap('', 11))
-    const rule = async () => (await readLedger(it.reader, it.keys, { verify: true })).rules['lasting']
-    await waitFor(async () => (await rule())?.waiting === 1, { what: 'it to wait' })
-    const { promise, resolve } = Promise.withResolvers<void>()
-    // Whatever fails, the bed ends only when the commit does.
-    using _held = { [Symbol.dispose]: resolve }
-    state.hold = promise
-    const { begun } = state
-    const asked = () => it.api.requests.filter(({ query }) => query.get('limit') === '1').length
-    const before = asked()
-    it.api.current()?.frame('ADDED', configMap('x', 12))
-    await waitFor(() => state.begun > begun, { what: 'the commit' })
-    it.api.current()?.frame('DELETED', configMap(name('a'), 13))
-    await new Promise((over) => setTimeout(over, 2_000))
-    state.hold = undefined
-    resolve()
-    await waitFor(async () => (await rule())?.waiting === 0, { what: 'the end' })
-    expect(await it.enqueued()).toEqual(['ADDED x@12'])
-    expect(await rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
-    // After a long one more may wait in the socket: where does the server stand?
-    expect(asked() > before).toBe(how === 'long')
-  },
-)
+/** A commit waits from before the time of `lasting-a` is over until after it. `meanwhile` comes while it does. */
+async function whileHeld(meanwhile: (frame: (type: string, object: object) => void) => void) {
+  const { state, wrap } = holding()
+  const lastMs = 3_000
+  const routing = limitedRouting(smallLimits({ lastMs }))
+  const it = await startWatchBed({ routing, timing: { settleMs: FOR_EVER }, wrap })
+  await it.watching('10')
+  const frame = (type: string, object: object) => void it.api.current()?.frame(type, object)
+  frame('ADDED', configMap(name('a'), 11))
+  frame('BOOKMARK', configMap('', 11))
+  const rule = async () => (await readLedger(it.reader, it.keys, { verify: true })).rules['lasting']
+  await waitFor(async () => (await rule())?.waiting === 1, { what: 'it to wait' })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.hold = promise
+  const { begun } = state
+  const asked = () => it.api.requests.filter(({ query }) => query.get('limit') === '1').length
+  const before = asked()
+  frame('ADDED', configMap('x', 12))
+  await waitFor(() => state.begun > begun, { what: 'the commit' })
+  meanwhile(frame)
+  await new Promise((over) => setTimeout(over, lastMs + 500))
+  state.hold = undefined
+  resolve()
+  await waitFor(async () => (await rule())?.waiting === 0, { what: 'the end' })
+  return { ...it, rule, asked: () => asked() - before }
+}
 
-test('after a commit that took long all is read where the server stands then, not at a bookmark of before', () => {
+test('what came during a commit is read before a limit is decided', async () => {
+  await using it = await whileHeld((frame) => frame('DELETED', configMap(name('a'), 13)))
+  expect(await it.enqueued()).toEqual(['ADDED x@12'])
+  expect(await it.rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
+})
+
+test('when more came during a commit than is taken at once, all of it is read before a limit is decided', async () => {
+  await using it = await whileHeld((frame) => {
+    const data = { large: 'x'.repeat(900_000) }
+    for (let i = 0; i < 12; i++) frame('ADDED', { ...configMap(`large-${i}`, 13 + i), data })
+    frame('DELETED', configMap(name('a'), 30))
+    frame('BOOKMARK', configMap('', 30))
+  })
+  expect(await it.rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
+  // Where does the server stand?
+  expect(it.asked()).toBeGreaterThan(0)
+})
+
+test('when more came than is taken at once, all is read where the server stands then, not at a bookmark of before', () => {
   const it = new CatchUp(undefined, FOR_EVER)
   const at = (resumeFrom: string) => it.read({ resumeFrom, bookmarked: true })
   it.opened('10')

@@ -20,6 +20,8 @@ export interface CommitConnection {
   trouble(): string | undefined
   /** Whether they fail although Redis answers. */
   isRefused(): boolean
+  /** Whether all commits wait: for Redis, or for memory in it. */
+  isHeldUp(): boolean
 }
 
 interface CommitConnectionParts {
@@ -42,6 +44,8 @@ export function createCommitConnection({
   let tail: Promise<unknown> = Promise.resolve()
   let trouble: string | undefined
   let isRefused = false
+  /** Commits that wait for memory. */
+  let waiting = 0
   /** Work that waits because another program wrote one of its keys, with the error. */
   const foreign = new Map<object, string>()
 
@@ -115,10 +119,12 @@ export function createCommitConnection({
   return {
     run: runSerially,
     async commit(work, signal) {
-      await room(signal)
+      waiting++
+      await room(signal).finally(() => waiting--)
       return runSerially(work, signal)
     },
     trouble: () => trouble ?? foreign.values().next().value,
     isRefused: () => (trouble !== undefined && isRefused) || foreign.size > 0,
+    isHeldUp: () => trouble !== undefined || waiting > 0,
   }
 }

@@ -37,9 +37,16 @@ interface LimitTimersTiming {
   idlePollMs: number
   /** Maximum delay of due states by sources that are behind. */
   maxDelayMs: number
+  /** After a fault of Redis nothing is decided for this time: until then reports are older than the fault. */
+  afterFaultMs: number
 }
 
-const TIMING: LimitTimersTiming = { pollMs: 1_000, idlePollMs: 60_000, maxDelayMs: 60_000 }
+const TIMING: LimitTimersTiming = {
+  pollMs: 1_000,
+  idlePollMs: 60_000,
+  maxDelayMs: 60_000,
+  afterFaultMs: 5_000,
+}
 
 /**
  * Evaluates shared limit states when they are due, in every process with watches. All earlier changes must be read first, because
@@ -48,12 +55,14 @@ const TIMING: LimitTimersTiming = { pollMs: 1_000, idlePollMs: 60_000, maxDelayM
  */
 export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<void> } {
   const { redis, keys, clock, log, instance, hasLimits, watches } = parts
-  const { pollMs, idlePollMs, maxDelayMs } = { ...TIMING, ...parts.timing }
+  const { pollMs, idlePollMs, maxDelayMs, afterFaultMs } = { ...TIMING, ...parts.timing }
   let attempts = 0
   let hasTimers = false
   let lookedMs = Number.NEGATIVE_INFINITY
-  /** Since when sources are behind. */
+  /** Since when sources are behind, without the time in which Redis took nothing. */
   let behindSinceMs: number | undefined
+  let latestMs = performance.now()
+  let faultMs = Number.NEGATIVE_INFINITY
   let lastLost: ReadonlySet<string> | undefined
 
   async function isDue(): Promise<boolean> {
@@ -68,9 +77,11 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
   async function look(signal: AbortSignal): Promise<void> {
     const ours = watches()
     const readMs = clock.now()
-    // What they hold is committed as soon as Redis takes it, and may end what is due.
-    if (ours.some(({ behind }) => behind?.waitsFor === 'redis')) {
-      behindSinceMs = undefined
+    const passedMs = performance.now() - latestMs
+    latestMs = performance.now()
+    // What the watches hold is committed as soon as Redis takes it, and may end what is due.
+    if (parts.commitConnection.isHeldUp()) {
+      if (behindSinceMs !== undefined) behindSinceMs += passedMs
       return
     }
     if (isAllRead(ours, [])) behindSinceMs = undefined
@@ -78,7 +89,7 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
     const lost = parts.lostDebounces?.()
     if (lost && lost !== lastLost) await makeLostDebouncesDue(redis, keys, lost, clock.now())
     lastLost = lost
-    if (!(await isDue())) return
+    if (!(await isDue()) || performance.now() - faultMs < afterFaultMs) return
     const allRead = isAllRead(ours, await readReports(redis, keys))
     if (!allRead) {
       behindSinceMs ??= performance.now()
@@ -88,7 +99,10 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
   }
 
   // A gauge and the watches report that Redis is unavailable.
-  return repeat(pollMs, look, (error) => log.debug({ error }, 'cannot evaluate limits'))
+  return repeat(pollMs, look, (error) => {
+    faultMs = performance.now()
+    log.debug({ error }, 'cannot evaluate limits')
+  })
 }
 
 /** Whether this or another process has read all changes of our sources. */

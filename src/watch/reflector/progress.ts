@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Checkpoint, isOlder, type SourceSession } from '../../model/change.ts'
+import { type Checkpoint, isComparable, isOlder, type SourceSession } from '../../model/change.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import type { RelistCause } from './retry-policy.ts'
 import type { Timing } from './timing.ts'
@@ -218,7 +218,7 @@ function isReached(asked: string, position: string): boolean {
  * - or a bookmark came: the server sends none before the rest;
  * - or nothing came for a while: there is nothing more.
  *
- * The same has to hold again after the watch was held up.
+ * The same has to hold again after more came than was taken at once.
  */
 export class CatchUp {
   #target: string | undefined
@@ -242,17 +242,17 @@ export class CatchUp {
     this.#reached(resourceVersion)
   }
 
-  /** A batch took so long to commit that more may wait than can be seen here. */
+  /** More may wait in the socket than was taken. */
   heldUp(): void {
     this.#isCurrent = false
     this.#target = undefined
     this.#quietFromMs = performance.now()
   }
 
-  /** The position at which the server stood after the watch was held up, when it is known. A bookmark may be older. */
+  /** The position at which the server stood after that, if it is known. A bookmark may be older. */
   aim(target: string | undefined): void {
     this.#target = target
-    this.#trustsBookmarks = target === undefined
+    this.#trustsBookmarks = target === undefined || !isComparable(target)
   }
 
   /** A batch is committed. */

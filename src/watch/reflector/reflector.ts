@@ -250,17 +250,17 @@ class Reflector {
     let silent = true
     let committedMs = startedMs
     let position: Position | undefined
-    /** While Redis held the watch up, more came than one batch takes: that is read first. */
-    const stored = async (startedMs: number) => {
-      if (performance.now() - startedMs < timing.settleMs) return
-      catchUp.heldUp()
-      this.#report.current(false)
-      catchUp.aim(await this.#newest(session))
+    /** When the server was asked for the position that the watch has to reach. */
+    let askedMs = clock.now()
+    const aim = async () => {
+      const atMs = clock.now()
+      const target = await this.#current(signal).catch(() => undefined)
+      catchUp.aim(target)
+      if (target !== undefined) askedMs = atMs
     }
     for await (const batch of this.#stream({ ...request, query: { resourceVersion }, idleMs }, signal)) {
-      // Only what was due then is decided: what comes during the commit may end the rest.
-      const readMs = clock.now()
-      const takenMs = performance.now()
+      // Only what was due then is decided: what comes during the commit, or is still in the socket, may end the rest.
+      const readMs = batch.full ? askedMs : clock.now()
       if (!batch.idle) {
         silent &&= progress.isCommitted(batch.resourceVersion)
         const changes = inScope(this.#source, batch.changes, this.#report)
@@ -273,14 +273,14 @@ class Reflector {
         progress.reached(batch.resourceVersion, changes.length === 0)
       }
       catchUp.read(batch)
-      await stored(takenMs)
+      if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= readMs)
+        await session.expire(this.#signal, readMs)
+      if (batch.full && catchUp.isCurrent) {
+        catchUp.heldUp()
+        void aim()
+      }
       this.#report.current(catchUp.isCurrent)
       if (catchUp.isCurrent) progress.current()
-      if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= readMs) {
-        const expiredMs = performance.now()
-        await session.expire(this.#signal, readMs)
-        await stored(expiredMs)
-      }
     }
     if (position !== undefined) await this.#commit(session, [], position)
     return { livedMs: performance.now() - startedMs, silent }

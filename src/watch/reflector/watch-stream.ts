@@ -22,6 +22,8 @@ export interface Batch {
   initialEventsEnd: boolean
   /** A bookmark was among them: the server had sent all that came before it. */
   bookmarked: boolean
+  /** As much was taken as may wait here: more may be in the socket. */
+  full?: boolean
   /** Nothing came for as long as `WatchRequest.idleMs` said; there is no position then. */
   idle?: true
 }
@@ -113,7 +115,10 @@ async function* readBatches(body: Readable, request: WatchRequest): AsyncGenerat
     const batch = inbox.take()
     if (batch) {
       body.resume()
+      const takenMs = performance.now()
       yield batch
+      // What came while this process stood still is not read yet.
+      if (performance.now() - takenMs > LONG_MS) await socketsRead()
       continue
     }
     // What arrived before the fault is yielded first; the fault ends the stream.
@@ -135,6 +140,9 @@ async function* readBatches(body: Readable, request: WatchRequest): AsyncGenerat
     if (isIdle && !inbox.hasSome() && !ended) yield IDLE
   }
 }
+
+/** Longer than a commit takes. */
+const LONG_MS = 500
 
 const IDLE: Batch = {
   changes: [],
@@ -199,6 +207,8 @@ function createInbox({
     }
   }
 
+  const isFull = () => resourceVersion !== '' && waitingBytes > maxWaitingBytes
+
   return {
     push(chunk: Buffer): void {
       // The position of a list is the bookmark's: what comes behind it is left to the watch that follows.
@@ -212,7 +222,8 @@ function createInbox({
     take(): Batch | undefined {
       if (resourceVersion === '') return undefined
       const resumeFrom = isComplete ? resourceVersion : before
-      const batch = { changes, resourceVersion, resumeFrom, initialEventsEnd, bookmarked }
+      const full = isFull()
+      const batch = { changes, resourceVersion, resumeFrom, initialEventsEnd, bookmarked, full }
       changes = []
       resourceVersion = ''
       initialEventsEnd = false
@@ -223,7 +234,7 @@ function createInbox({
     /** Whole frames, or the beginning of one. */
     hasSome: () => resourceVersion !== '' || splitter.pendingBytes > 0 || fault !== undefined,
     // A frame is always read to its end: until then there is nothing to take that would start the reading again.
-    isFull: () => resourceVersion !== '' && waitingBytes > maxWaitingBytes,
+    isFull,
     fault: () => fault,
   }
 }
