@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Source } from '../../src/model/change.ts'
 import type { ClusterClient } from '../../src/watch/client/cluster-client.ts'
 import type { Kubernetes } from '../servers/kubernetes.ts'
 import { borrowKubernetes } from '../servers/kubernetes-pool.ts'
@@ -417,6 +418,32 @@ test('a deletion that a list finds waits for metadata, although the list found n
   expect((await bed.of('only', 'DELETED')).namespaceLabels).toEqual({
     'kubernetes.io/metadata.name': 'default',
   })
+})
+
+test('nothing is waited for of a kind that went', async () => {
+  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  await kubernetes.request('POST', crds, {
+    metadata: { name: 'gadgets.enrich.example.com' },
+    spec: {
+      group: 'enrich.example.com',
+      names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList' },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  })
+  const about = { kind: 'gadgets.enrich.example.com', labels: { team: 'shop' } }
+  await using bed = await startEnrichBed({
+    kubeconfig: kubernetes.kubeconfig,
+    rules: [{ when: { kind: 'Event', regarding: about } }],
+    watch: WATCH,
+  })
+  await kubernetes.request('DELETE', `${crds}/gadgets.enrich.example.com`)
+  await waitFor(() => bed.phases().some((it) => it.endsWith('waiting-for-kind')), {
+    what: () => `the kind to go: ${bed.phases()}`,
+  })
+  await bed.enrichment.awaitMetadata({ key: 'any' } as Source, 'all', AbortSignal.timeout(60_000))
+  expect(await misses(bed)).toEqual([])
 })
 
 test('needs that come and go start and stop watches of metadata', async () => {
