@@ -10,7 +10,16 @@ import {
   type Sink,
   type SinkContext,
 } from '../../src/sink/index.ts'
-import { faultOf, goneOrThrow, isFull, keepFullFiles, LogFile, notFile, type Retry } from './log-file.ts'
+import {
+  faultOf,
+  followed,
+  goneOrThrow,
+  isFull,
+  keepFullFiles,
+  LogFile,
+  notFile,
+  type Retry,
+} from './log-file.ts'
 
 const UNITS: Readonly<Record<string, number>> = {
   KB: 1e3,
@@ -229,7 +238,7 @@ async function lookAt({ path, maxSize }: FileConfig): Promise<Health> {
   try {
     const there = await stat(path).catch(goneOrThrow)
     if (there && !there.isFile()) throw notFile()
-    const place = there ? path : await nearestFolder(dirname(path))
+    const place = there ? path : await folderFor(path)
     await access(place, constants.W_OK)
     const { bavail, bsize } = await statfs(place)
     const free = bavail * bsize
@@ -239,6 +248,12 @@ async function lookAt({ path, maxSize }: FileConfig): Promise<Health> {
     const { reason, detail } = faultOf(error, path)
     return { ok: false, reason, detail }
   }
+}
+
+/** Only folders on the way to the path itself are made, not those on the way to where a link leads. */
+async function folderFor(path: string): Promise<string> {
+  const file = await followed(path)
+  return file === path ? nearestFolder(dirname(path)) : dirname(file)
 }
 
 async function nearestFolder(path: string): Promise<string> {

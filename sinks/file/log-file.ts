@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants, createReadStream, createWriteStream } from 'node:fs'
 import {
+  access,
   type FileHandle,
   mkdir,
   open,
@@ -131,7 +132,7 @@ async function newestFullMs(path: string): Promise<number> {
 }
 
 /** Returns the file that a symbolic link leads to, also before it is there: a link that was renamed would be lost. */
-async function followed(path: string): Promise<string> {
+export async function followed(path: string): Promise<string> {
   const file = await realpath(path).catch(goneOrThrow)
   if (file !== undefined) return file
   const target = await readlink(path).catch(() => undefined)
@@ -155,12 +156,18 @@ async function isTaken(path: string): Promise<boolean> {
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  const folder = await open(path, 'r').catch(async (error: NodeJS.ErrnoException) => {
+    // Where this user may not write either, it made and renamed nothing.
+    if (error.code !== 'EACCES' || (await isWritable(path))) throw error
+  })
+  await folder?.sync().finally(() => folder.close())
+}
+
+function isWritable(path: string): Promise<boolean> {
+  return access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  )
 }
 
 export type Retry = Extract<Outcome, { kind: 'retry' }>
