@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { openDesk } from './cli.ts'
 import { runHere } from './here.ts'
@@ -86,4 +87,61 @@ test('what is wrong with "watch" is told as check tells it; nothing else matters
   expect(stderr).toContain('unknown key "label"')
   expect(stderr).toContain('Node objects are in no namespace')
   expect(stderr).not.toContain('rules')
+})
+
+interface Values {
+  rbac: { clusterRules?: RoleRule[]; namespaceRules?: Record<string, RoleRule[]> }
+}
+interface RoleRule {
+  resources: string[]
+  resourceNames?: string[]
+}
+
+/** The resources that a rule needs in addition to its watch, as `where resource`. */
+async function neededBy(rule: string, watch: string, env: Record<string, string> = {}) {
+  using desk = openDesk(env)
+  desk.write('parts.yaml', `rules: [{ name: all, ${rule}, to: chat }]\n`)
+  desk.write(
+    'kubeherald.yaml',
+    `vars: { team: "\${env:TEAM}" }\nwatch: [${watch}]\nsinks: { chat: { type: slack } }\ninclude: [parts.yaml]\n`,
+  )
+  const { stdout, stderr, code } = await runHere(desk, 'rbac', '--offline', '--format', 'values')
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
+  const { clusterRules = [], namespaceRules = {} } = (parse(stdout) as Values).rbac
+  return Object.entries({ cluster: clusterRules, ...namespaceRules }).flatMap(([where, list]) =>
+    list.flatMap(({ resources, resourceNames = [] }) =>
+      resources
+        .filter((it) => !/^(?:pods|events)$/.test(it) && !resourceNames.includes('kube-system'))
+        .map((it) => [where, it, ...resourceNames].join(' ')),
+    ),
+  )
+}
+
+const reference = (name: string) => `\${${name}}`
+const [ENV, VAR] = [reference('env:TEAM'), reference('var:team')]
+
+test.each([`"${ENV}"`, `"team-${ENV}"`, `[pay, "${ENV}"]`, `"${VAR}"`, `"team-${VAR}"`])(
+  'a rule whose namespace is %s covers what is watched where the variable is not set',
+  async (namespace) => {
+    const when = `when: { kind: Pod, namespace: ${namespace} }`
+    expect(await neededBy(`${when}, logs: true`, 'Pod')).toEqual(['cluster pods/log'])
+    expect(await neededBy(`${when}, logs: true`, '{ kind: Pod, namespaces: shop }')).toEqual([
+      'shop pods/log',
+    ])
+    const labels = when.replace(' }', ', namespaceLabels: { tier: gold } }')
+    expect(await neededBy(labels, 'Pod')).toEqual(['cluster namespaces'])
+  },
+)
+
+test.each([ENV, VAR])('a rule whose namespace is %s covers that namespace alone', async (namespace) => {
+  const rule = `when: { kind: Pod, namespace: "${namespace}" }, logs: true`
+  for (const watch of ['Pod', '{ kind: Pod, namespaces: [shop, pay] }'])
+    expect(await neededBy(rule, watch, { TEAM: 'shop' })).toEqual(['shop pods/log'])
+})
+
+test('a rule whose kind is a variable that is not set may match all that is watched', async () => {
+  const kind = `kind: "${reference('env:KIND')}"`
+  expect(await neededBy(`when: { ${kind} }, logs: true`, 'Pod')).toEqual(['cluster pods/log'])
+  const regarding = `when: { kind: Event, regarding: { ${kind}, labels: { tier: gold } } }`
+  expect(await neededBy(regarding, 'Event')).toContain('cluster nodes')
 })

@@ -49,7 +49,7 @@ export async function readStorageSettings(file: string): Promise<StorageSettings
 /** The keys that decide what is read from the cluster. */
 export interface WatchSettings
   extends Pick<Config, 'watch' | 'kubernetes' | 'leases' | 'enrich' | 'written'> {
-  /** As written: the metadata that they need is read from the cluster, too. */
+  /** As written, with `*` for references that are not set here: the metadata that they need is read from the cluster, too. */
   rules: readonly NeedyRule[]
   file: string
   /** `kubeherald.yaml:5:5` of an entry of `watch`. */
@@ -64,7 +64,8 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
   const file = named ?? 'the built-in starter'
   const text = named === undefined ? STARTER : await readInput(named, 'the configuration ')
   const readFile = readFileIn(dirname(file))
-  const document = readJoined({ file, text, env: process.env, readFile, files: new FileReads().included })
+  const source = { file, text, env: process.env, readFile, files: new FileReads().included }
+  const document = readJoined(source)
   const { complete, texts } = document
   const root = document.at([])
   if (!document.readable || !root?.entries) throw badConfiguration(file, unreadable(document), texts)
@@ -83,12 +84,14 @@ export async function readWatchSettings(named: string | undefined): Promise<Watc
     const at = document.place(path)
     return `${at.file}:${at.line}:${at.column}`
   }
+  // A reference that is not set here would be an empty name, which narrows a rule; `*` does not.
+  const { value: written } = document.problems.length > 0 ? readJoined({ ...source, standIn: '*' }) : root
   return {
     ...parsed.data,
     file,
     kubernetes: withAbsoluteKubeconfig(parsed.data.kubernetes, file),
-    rules: rulesIn(root.value),
-    written: root.value as NonNullable<Config['written']>,
+    rules: rulesIn(written),
+    written: written as NonNullable<Config['written']>,
     placeOf: (index) => placeIn(['watch', index]),
     placeOfRule: (index) => placeIn(['rules', index]),
   }
