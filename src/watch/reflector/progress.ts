@@ -218,7 +218,7 @@ function isReached(asked: string, position: string): boolean {
  * - or a bookmark came: the server sends none before the rest;
  * - or nothing came for a while: there is nothing more.
  *
- * The same has to hold again after more came than was taken at once.
+ * The same has to hold again after more came than one batch takes.
  */
 export class CatchUp {
   #target: string | undefined
