@@ -28,6 +28,38 @@ test('who is asked to stop does not wait behind another one for a Redis that is 
   expect(done).toBe(0)
 })
 
+test('who leaves while Redis is away leaves no trouble behind: the next one finds out', async () => {
+  const commitConnection = createCommitConnection({
+    redis: NO_REDIS,
+    room: async () => {},
+    onOutOfMemory() {},
+    log: silentLog,
+  })
+  const stop = new AbortController()
+  const left = commitConnection.commit(away, stop.signal)
+  while (commitConnection.trouble() === undefined) await new Promise(setImmediate)
+  expect(commitConnection.trouble()).toBeDefined()
+  stop.abort(new Error('stopped'))
+  await expect(left).rejects.toThrow()
+  expect(commitConnection.trouble()).toBeUndefined()
+  expect(commitConnection.isHeldUp()).toBe(false)
+})
+
+test('commits are held up while there is no memory for them', async () => {
+  const { promise: room, resolve } = Promise.withResolvers<void>()
+  const commitConnection = createCommitConnection({
+    redis: NO_REDIS,
+    room: () => room,
+    onOutOfMemory() {},
+    log: silentLog,
+  })
+  const commit = commitConnection.commit(async () => 'done', new AbortController().signal)
+  expect(commitConnection.isHeldUp()).toBe(true)
+  resolve()
+  expect(await commit).toBe('done')
+  expect(commitConnection.isHeldUp()).toBe(false)
+})
+
 test('a key that another program wrote holds up only what writes it, and is shown as long as it does', async () => {
   let unwatched = 0
   const redis = { unwatch: async () => void unwatched++ } as unknown as Redis

@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:net'
 import { hostname, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -163,6 +164,19 @@ test('run waits for the end of a command that has the directory', async () => {
   expect(await waiting.promise).toMatchObject({ pid: command.pid })
   await command.end('SIGINT')
   await (await starting).stop()
+})
+
+test('a command reads a Redis that cannot write its file, and therefore refuses PING', async () => {
+  using state = stateDir()
+  const server = createServer((socket) => {
+    socket.on('data', () =>
+      socket.end('-MISCONF Errors writing to the AOF file: No space left on device\r\n'),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(join(state.dir, 'redis.sock'), resolve))
+  using _ = { [Symbol.dispose]: () => server.close() }
+  const { url } = await useEmbedded(state.dir, { onlyRunning: true })
+  expect(url).toContain('redis.sock')
 })
 
 test('a command that only looks at what runs starts nothing', async () => {

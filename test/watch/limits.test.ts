@@ -108,6 +108,26 @@ test('after a new list all is read that happened before it', async () => {
   expect(await it.enqueued()).toEqual(['ADDED a@11'])
 })
 
+test('what happened while a list was read is read before a limit is decided', async () => {
+  await using it = await startOverdue()
+  const gone = { code: 410, reason: 'Expired', message: 'too old', kind: 'Status' }
+  it.api.script(
+    (watch) => watch.frame('ERROR', gone),
+    (watch) => {
+      watch.frame('ADDED', configMap('x', 35))
+      setTimeout(() => watch.frame('DELETED', configMap(name('a'), 40)), 200)
+    },
+  )
+  it.api.onList = ({ query }) => {
+    const probed = query.get('limit') === '1'
+    const items = probed ? [] : [configMap(name('a'), 11)]
+    return { body: { metadata: { resourceVersion: probed ? '40' : '30' }, items } }
+  }
+  it.start()
+  await waitFor(async () => (await it.rule())?.waiting === 0, { what: 'the end' })
+  expect(await it.rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
+})
+
 test('a watch that breaks is behind until it is open again', async () => {
   await using it = await startOverdue()
   it.api.resourceVersion = '11'

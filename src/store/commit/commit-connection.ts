@@ -64,18 +64,22 @@ export function createCommitConnection({
   }
 
   async function persist<T>(work: (redis: Redis) => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-      signal.throwIfAborted()
-      try {
-        const result = await work(redis).catch(unwatched)
-        if (trouble !== undefined) log.info({}, 'Redis takes commits again')
-        trouble = undefined
-        return result
-      } catch (error) {
-        if (rootOf(error) instanceof ForeignKeyError || !isTransient(error)) throw error
-        report(error)
-        await pause(pauseMs, undefined, { signal })
+    try {
+      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+        signal.throwIfAborted()
+        try {
+          const result = await work(redis).catch(unwatched)
+          if (trouble !== undefined) log.info({}, 'Redis takes commits again')
+          return result
+        } catch (error) {
+          if (rootOf(error) instanceof ForeignKeyError || !isTransient(error)) throw error
+          report(error)
+          await pause(pauseMs, undefined, { signal })
+        }
       }
+    } finally {
+      // Also for work that is aborted, which does not see Redis return: the next work finds out.
+      trouble = undefined
     }
   }
 

@@ -234,7 +234,8 @@ async function probe(socket: string): Promise<'ready' | 'loading' | 'silent' | '
   const answer = await ask(socket, 'PING')
   if (answer === undefined) return 'absent'
   if (answer.startsWith('-LOADING')) return 'loading'
-  return answer.startsWith('+') ? 'ready' : 'silent'
+  // A Redis that cannot write its file refuses even PING, and can be read all the same.
+  return /^(\+|-MISCONF\b)/.test(answer) ? 'ready' : 'silent'
 }
 
 /** Shuts the server down; it writes its file first. */

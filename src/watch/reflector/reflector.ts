@@ -183,9 +183,10 @@ class Reflector {
   async #listed(list: Promise<void>, session: SourceSession): Promise<void> {
     await list
     this.#relist = undefined
-    // All that happened before the list is in it.
-    this.#target = session.checkpoint?.resourceVersion
-    this.#parts.progress.listed(this.#target ?? '')
+    const position = session.checkpoint?.resourceVersion
+    // All that happened before the list is in it. What happened since may end a limit that waits.
+    this.#target = session.dueMs === undefined ? position : undefined
+    this.#parts.progress.listed(position ?? '')
   }
 
   /** An older position than ours: etcd was restored, and a watch from ours would be silent for ever. */
