@@ -40,6 +40,16 @@ test('the shares follow the number of sinks', () => {
   expect(budget.tryTake('b', 40)).toBe(true)
 })
 
+test('a sink gets its share whatever larger ones others have in memory', () => {
+  const budget = createByteBudget(100, () => 4)
+  for (const sink of ['a', 'b', 'c']) expect(budget.tryTake(sink, 40)).toBe(true)
+  expect([budget.tryTake('d', 10), budget.tryTake('d', 10), budget.tryTake('d', 10)]).toEqual([
+    true,
+    true,
+    false,
+  ])
+})
+
 test('what is larger than the share passes alone', async () => {
   const budget = createByteBudget(100, () => 2)
   const { got, take } = taking(budget)

@@ -49,7 +49,7 @@ export function createByteBudget(limit: number, sinks: () => number): ByteBudget
 
   function hasRoom(sink: string, bytes: number): boolean {
     const own = usedBy.get(sink) ?? 0
-    return own === 0 || (used + bytes <= limit && own + bytes <= share())
+    return own === 0 || own + bytes <= share()
   }
 
   function add(sink: string, bytes: number): void {
