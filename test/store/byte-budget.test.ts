@@ -63,6 +63,17 @@ test('what is larger than the share passes alone', async () => {
   expect(budget.used()).toBe(1)
 })
 
+test('what is larger than half of the share passes with as much as half of it in use', () => {
+  const budget = createByteBudget(100, () => 1)
+  expect([budget.tryTake('a', 50), budget.tryTake('a', 500), budget.tryTake('a', 1)]).toEqual([
+    true,
+    true,
+    false,
+  ])
+  budget.give('a', 500)
+  expect([budget.tryTake('a', 1), budget.tryTake('a', 500)]).toEqual([true, false])
+})
+
 test('who waits gets room in the order of asking, and nobody else overtakes', async () => {
   const budget = createByteBudget(100, () => 1)
   const { got, take } = taking(budget)

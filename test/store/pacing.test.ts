@@ -97,6 +97,34 @@ test('what waits for a target that fails takes no memory from the others of its 
   await waitFor(() => sink.took.length === 60, { what: () => `the open channel; ${sink.took.length} of 60` })
 })
 
+test('many targets that fail take no memory from the others of their sink, and are all tried', async () => {
+  await using it = await startLaneBed()
+  let isClosed = true
+  const tried = new Set<string>()
+  const closed: Outcome = { kind: 'retry', reason: 'config', detail: 'closed', scope: 'target' }
+  const sink = scriptedSink(({ event }) => {
+    const [kind, target] = event.name.split('-')
+    if (kind === 'a') tried.add(target as string)
+    return kind === 'a' && isClosed ? closed : DELIVERED
+  })
+  const lanes = it.work({ chat: sink }, { budgetBytes: 200_000 })
+  const targets = Array.from({ length: 60 }, (_, i) => `chat/closed${i}`)
+  const each = (i: number) => [`a-${i}-x@1`, `a-${i}-y@1`, `a-${i}-z@1`, `a-${i}-x@2`]
+  await Promise.all(targets.map((lane, i) => it.put(lane, ...each(i))))
+  lanes.wake(targets)
+  await waitFor(() => tried.size > 10, { what: () => `failing targets; ${tried.size} of 10` })
+  await it.put('chat/open', ...numbered('b', 20))
+  lanes.wake(['chat/open'])
+  await waitFor(() => sink.took.length === 20, { what: () => `the open target; ${sink.took.length} of 20` })
+  await waitFor(() => tried.size === 60, { what: () => `each target to be tried; ${tried.size} of 60` })
+  isClosed = false
+  lanes.tryNow(['chat'])
+  await it.drained('chat')
+  for (let i = 0; i < 60; i++)
+    expect(sink.took.filter((name) => name.startsWith(`a-${i}-x`))).toEqual([`a-${i}-x@1`, `a-${i}-x@2`])
+  expect((await it.ledger()).balanced).toBe(true)
+})
+
 test.each(['event', 'sink'] as const)(
   'an object that is asked to wait as its %s keeps no other of its lane waiting, however much it changes',
   async (scope) => {

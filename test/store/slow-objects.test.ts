@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
+import { encodeEntries, type LaneEntry } from '../../src/store/entry.ts'
 import { isQuarantine } from '../../src/store/keys.ts'
 import { waitFor } from '../wait-for.ts'
-import { DELIVERED, DOWN, numbered, ODD, startLaneBed } from './lane-bed.ts'
+import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { headerFor } from './objects.ts'
 
 type Bed = Awaited<ReturnType<typeof startLaneBed>>
 
@@ -190,4 +192,62 @@ test('several objects that hang, each with few deliveries behind it, keep no oth
   await trickle.stop()
   await it.drained('hook')
   for (const name of names) expect(took.filter((it) => it.startsWith(`${name}@`))).toEqual(numbered(name, 60))
+})
+
+async function putLarge({ enqueue }: Bed, lane: string, name: string, bytes: number): Promise<void> {
+  const event = { ...headerFor(name, '1', 'MODIFIED', `uid-${name}`), time: new Date().toISOString() }
+  const objectJson = Buffer.from(JSON.stringify({ data: 'x'.repeat(bytes) }))
+  const [entry] = encodeEntries([{ sink: 'hook', rule: 'all', event, objectJson }])
+  await enqueue(lane, 1, (entry as LaneEntry).payload)
+}
+
+const FAILED: Outcome = { kind: 'retry', reason: 'server-error', detail: '503', scope: 'event' }
+const LARGE_FAILURES: [string, Outcome][] = [
+  ['fails', FAILED],
+  ['asks to wait for an hour', { ...FAILED, afterMs: 3_600_000 }],
+]
+
+test.each(LARGE_FAILURES)(
+  'an object larger than the memory of its sink that %s is found and quarantined, and keeps no other lane waiting',
+  async (_, outcome) => {
+    await using it = await startLaneBed()
+    let failures = 0
+    const sink = scriptedSink(({ event }) => {
+      if (event.name !== 'large') return DELIVERED
+      failures++
+      return outcome
+    })
+    const lanes = it.work({ hook: sink }, { minFailingMs: 600_000, budgetBytes: 200_000 })
+    await putLarge(it, LANE, 'large', 60_000)
+    lanes.wake([LANE])
+    await waitFor(() => failures > 0, { what: 'the first failure' })
+    await it.put('hook/n1', ...numbered('healthy', 20))
+    lanes.wake(['hook/n1'])
+    await waitFor(() => sink.took.length === 20, {
+      what: () => `the healthy object; ${sink.took.length} of 20 passed`,
+    })
+    await waitFor(() => lanes.statuses()[0]?.quarantined === 1, { what: 'the quarantine' })
+    expect(await it.ledger()).toMatchObject({ balanced: true, sinks: { hook: { dead: 0, pending: 1 } } })
+  },
+)
+
+test('objects that fail in several lanes, and fill the memory of their sink together, keep no other lane waiting', async () => {
+  await using it = await startLaneBed()
+  const failed = new Set<string>()
+  const sink = scriptedSink(({ event: { name } }) => {
+    if (name.startsWith('healthy')) return DELIVERED
+    failed.add(name)
+    return FAILED
+  })
+  const lanes = it.work({ hook: sink }, { minFailingMs: 600_000, budgetBytes: 200_000 })
+  const failing = Array.from({ length: 6 }, (_, i) => `hook/failing${i}`)
+  for (const [i, lane] of failing.entries()) await putLarge(it, lane, `failing-${i}`, 10_000)
+  lanes.wake(failing)
+  await waitFor(() => failed.size >= 3, { what: () => `the failures; ${failed.size} of 3` })
+  await it.put('hook/n1', ...numbered('healthy', 20))
+  lanes.wake(['hook/n1'])
+  await waitFor(() => sink.took.length === 20, {
+    ...{ timeoutMs: 40_000, what: () => `the healthy object; ${sink.took.length} of 20 passed` },
+  })
+  await waitFor(() => lanes.statuses()[0]?.quarantined === 6, { what: 'the quarantine' })
 })

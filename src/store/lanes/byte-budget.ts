@@ -3,7 +3,10 @@ import type { Delivery } from '../../model/delivery.ts'
 
 /** Bounds the bytes of deliveries that a process holds in memory: read, decoded, rendered and in flight. */
 export interface ByteBudget {
-  /** Waits until there is room for so much of this sink. What is larger than its share passes alone. */
+  /**
+   * Waits until there is room for so much of this sink. What is larger than half of its share passes when as much as the other half is
+   * free: then less that stays in memory does not keep it waiting.
+   */
   take(sink: string, bytes: number): Promise<void>
   /** The same without waiting; false when there is no room. */
   tryTake(sink: string, bytes: number): boolean
@@ -21,6 +24,8 @@ export interface ByteBudget {
 
 /** The part of the memory that deliveries may take. */
 const SHARE = 1 / 8
+/** What is larger than this part of its share needs no more room. */
+const MOST_NEEDED = 1 / 2
 /** Of the object's JSON: the bytes as read, the message, its body, and the copy on its way to the socket. */
 const COPIES = 4
 /** Header, chain, message. */
@@ -49,7 +54,7 @@ export function createByteBudget(limit: number, sinks: () => number): ByteBudget
 
   function hasRoom(sink: string, bytes: number): boolean {
     const own = usedBy.get(sink) ?? 0
-    return own === 0 || own + bytes <= share()
+    return own === 0 || own + Math.min(bytes, share() * MOST_NEEDED) <= share()
   }
 
   function add(sink: string, bytes: number): void {

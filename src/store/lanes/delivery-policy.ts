@@ -30,6 +30,11 @@ export class LaneOutcomes {
     return this.#pausedUntilMs
   }
 
+  /** The last attempt of which the target's state is known failed because of it. */
+  get isTargetFailing(): boolean {
+    return this.#targetFailures > 0
+  }
+
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, performance.now() + ms)
   }

@@ -310,8 +310,7 @@ export class LaneReading {
 
   /** May a read begin? `window` has what is in memory; `isPaused`: no call begins now. */
   wantsMore({ breaker, batchSize }: SinkState, window: LaneWindow, isPaused: boolean): boolean {
-    if (!this.#isBehind || this.#isReading || performance.now() < this.#againMs) return false
-    if (isPaused && window.size > 0) return false
+    if (!this.#isBehind || this.#isReading || isPaused || performance.now() < this.#againMs) return false
     // What waits for a sink that fails takes no room from others, but for an object that has not failed: it may be well.
     if (window.size > 0 && breaker.isOpen()) return !window.hasUntried() && window.size < ENOUGH_TO_PROBE
     return window.size < mostHeld(batchSize)
@@ -319,8 +318,12 @@ export class LaneReading {
 
   /** Is there more, in this lane or in others of its sink, and no room for it? `held` deliveries are in memory. */
   isHeldUp({ name, batchSize }: SinkState, held: number): boolean {
-    if (this.#services.budget.waitsMs(name) > HELD_UP_MS) return true
-    return this.#isBehind && held >= mostHeld(batchSize)
+    return this.lacksMemory(name) || (this.#isBehind && held >= mostHeld(batchSize))
+  }
+
+  /** Has a read of the sink, of any of its lanes, waited for room in the byte budget for some time? */
+  lacksMemory(sink: string): boolean {
+    return this.#services.budget.waitsMs(sink) > HELD_UP_MS
   }
 
   /** Call before `read`, and `end` after it. Returns how many entries to read, and the bytes to reserve for them. */

@@ -219,6 +219,14 @@ export class LaneWindow {
       .map(({ key, notBeforeMs }) => ({ chain: key, notBeforeMs }))
   }
 
+  /** Chains whose last failure may be their own fault and that are not under way, and until when they wait. */
+  suspects(): { chain: string; notBeforeMs: number }[] {
+    return [...this.#suspects.keys()].flatMap((chain) => {
+      const it = this.#chains.get(chain)
+      return it && it.busy === 0 ? [{ chain, notBeforeMs: it.notBeforeMs }] : []
+    })
+  }
+
   /** Is there a chain that could go now? */
   hasReady(nowMs: number): boolean {
     for (const { busy, notBeforeMs, items } of this.#chains.values())

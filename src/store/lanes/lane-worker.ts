@@ -89,7 +89,7 @@ export class LaneWorker {
     const isPaused = this.#outcomes.pausedUntilMs > performance.now()
     if (this.#reading.isHeldUp(state, this.#window.size)) {
       this.#move(this.#quarantine.stalled(state, this.#calls))
-      if (isPaused) this.#shrink()
+      if (isPaused) this.#shrink(state)
     }
     if (this.#reading.wantsMore(state, this.#window, isPaused)) void this.#read(state)
     for (let call = this.#nextCall(state); call; call = this.#nextCall(state)) void this.#deliver(state, call)
@@ -228,7 +228,7 @@ export class LaneWorker {
         moved.push(...moves.items)
         acks.push(...moves.acks)
       }
-      if (call.noted && state.breaker.isOpen()) this.#shrink()
+      if (call.noted && state.breaker.isOpen()) this.#shrink(state)
     }
     if (call.probe && !call.noted) state.breaker.released()
     if (laterMs !== undefined) this.#outcomes.pause(laterMs)
@@ -279,9 +279,14 @@ export class LaneWorker {
     })
   }
 
-  /** Frees the memory of deliveries of a failing sink, or a paused target, for other lanes; they are read again later. */
-  #shrink(): void {
-    const rest = [...this.#window.allBut(KEPT_FOR_PROBES)]
+  /**
+   * Frees the memory of deliveries of a failing sink, or a paused target, for other lanes; they are read again later. Where others wait for it,
+   * none of those that fail stays.
+   */
+  #shrink({ breaker }: SinkState): void {
+    const isFailing = breaker.isOpen() || this.#outcomes.isTargetFailing
+    const kept = isFailing && this.#reading.lacksMemory(this.sink) ? 0 : KEPT_FOR_PROBES
+    const rest = [...this.#window.allBut(kept)]
     if (rest.length === 0 || this.#calls.size > 0) return
     this.#forget(rest)
     this.#reading.restart()
@@ -401,8 +406,8 @@ export class LaneWorker {
       if (ms !== undefined && ms > nowMs && ms < dueMs) dueMs = ms
     }
     wait(this.#reading.againMs(nowMs))
+    if (this.#window.size > 0 || !this.#reading.isDone) wait(this.#outcomes.pausedUntilMs)
     if (this.#window.size > 0) {
-      wait(this.#outcomes.pausedUntilMs)
       wait(this.#window.nextMs(nowMs))
       if (this.#window.hasReady(nowMs)) wait(this.#calls.slowMs(nowMs))
     }

@@ -25,7 +25,7 @@ interface QuarantineCause {
 }
 
 const TICK_MS = 100
-/** Concurrent attempts of chains of one sink, and the part of the sink's memory that they may take. */
+/** Concurrent attempts of chains of one sink, and the part of the sink's memory that they, or a delivery that fails, may take. */
 const MAX_BUSY_CHAINS = 32
 const MOST_OF_SHARE = 1 / 4
 
@@ -322,7 +322,8 @@ export class LaneQuarantine {
   /**
    * Moves chains that prevent the lane, or others of its sink, from being read: chains of calls that take long while others succeed, and
    * chains that were asked to wait. A chain moves if much waits behind it, or behind several such chains while others succeed quickly. Calls
-   * in flight move with their deliveries, and their outcomes apply there. While nothing succeeds, only what prevents other attempts moves.
+   * in flight move with their deliveries, and their outcomes apply there. While nothing succeeds, only what prevents other attempts moves: also
+   * a large object that has failed, while a read of the sink waits for memory.
    */
   stalled(state: SinkState, calls: LaneCalls): QuarantineMoves | undefined {
     const nowMs = performance.now()
@@ -340,6 +341,8 @@ export class LaneQuarantine {
     const together = held.filter(({ call }) => !call || call.startedMs < state.quickMs)
     const isMuch = together.reduce((sum, { waiting }) => sum + waiting.length, 0) >= least
     const leaving = held.filter((it) => it.waiting.length >= least || (isMuch && together.includes(it)))
+    if (isFull)
+      leaving.push(...this.#large().filter(({ chain }) => !leaving.some((it) => it.chain === chain)))
     const acks: Acknowledgement[] = []
     const items: Item[] = []
     for (const { chain, waiting, call, dueMs } of leaving) {
@@ -348,12 +351,21 @@ export class LaneQuarantine {
       if (!first || waiting.length === 0) continue
       const cause = call ? { inFlight: calls.handOver(call, chain) } : { dueMs: dueMs ?? nowMs }
       this.#quarantine.add(this.#laneOf(first), this.#token, cause)
-      this.#log(state, first, 'an object takes long while others succeed: its deliveries move to quarantine')
+      this.#log(state, first, 'an object prevents others from being read: its deliveries move to quarantine')
       acks.push(...this.follow([...called, ...waiting]))
       items.push(...waiting)
       this.#window.remove([...called, ...waiting])
     }
     return acks.length > 0 ? { acks, items } : undefined
+  }
+
+  /** Failing chains whose next delivery takes much of the sink's memory. */
+  #large(): Held[] {
+    const most = this.#services.budget.share() * MOST_OF_SHARE
+    return this.#window
+      .suspects()
+      .map(({ chain, notBeforeMs }) => this.#held(chain, { dueMs: notBeforeMs }))
+      .filter(({ waiting: [first] }) => first !== undefined && first.cost > most)
   }
 
   #held(chain: string, by: Pick<Held, 'call' | 'dueMs'>): Held {
