@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { silentLog } from '../../src/observe/log.ts'
 import type { Message, Outcome, Sink } from '../../src/sink/index.ts'
 import { encodeEntries, type LaneEntry } from '../../src/store/entry.ts'
 import { isQuarantine } from '../../src/store/keys.ts'
@@ -230,6 +231,28 @@ test.each(LARGE_FAILURES)(
     expect(await it.ledger()).toMatchObject({ balanced: true, sinks: { hook: { dead: 0, pending: 1 } } })
   },
 )
+
+test('a sink whose lanes wait for memory for a minute, while nothing passes, is logged once', async () => {
+  await using it = await startLaneBed()
+  const warn = vi.fn()
+  const answer = Promise.withResolvers<Outcome>()
+  const sink = scriptedSink(({ event }) => (event.name === 'large' ? answer.promise : DELIVERED))
+  const lanes = it.work({ hook: sink }, { budgetBytes: 200_000, log: { ...silentLog, warn } })
+  await putLarge(it, LANE, 'large', 60_000)
+  lanes.wake([LANE])
+  await waitFor(() => sink.calls > 0, { what: 'the call that hangs' })
+  await it.put(LANE, 'healthy@1')
+  lanes.wake([LANE])
+  const now = performance.now.bind(performance)
+  using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 61_000)
+  const logged = () => warn.mock.calls.filter(([fields]) => fields.waitedMs > 60_000)
+  await waitFor(() => logged().length > 0, { what: 'the warning' })
+  expect(logged()[0]?.[0]).toMatchObject({ sink: 'hook' })
+  answer.resolve(DELIVERED)
+  await it.drained('hook')
+  expect(sink.took).toEqual(['large@1', 'healthy@1'])
+  expect(logged()).toHaveLength(1)
+})
 
 test('objects that fail in several lanes, and fill the memory of their sink together, keep no other lane waiting', async () => {
   await using it = await startLaneBed()

@@ -196,6 +196,8 @@ export class Lanes {
         if (this.#closing || this.#services.sinks.size === 0) return
         if (++this.#beats % SCAN_BEATS === 0) this.#scan()
         this.#owned.pump()
+        const { sinks, budget } = this.#services
+        for (const state of sinks.states()) state.awaitsMemory(budget.waitsMs(state.name))
         void this.#empty
           .free()
           .catch((error) => log.debug({ error }, 'empty lanes were not freed; they are found again'))

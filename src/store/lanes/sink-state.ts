@@ -50,6 +50,9 @@ const RECENTLY_MS = 10_000
 /** Beyond this share the failures are not those of a few objects: no attempt counts against an object. */
 const SINK_FAILS_AT = 0.3
 
+/** A wait for memory that takes longer, while nothing passes, is logged. */
+const LONG_WAIT_MS = 60_000
+
 /** A sink that lanes deliver to: its breaker, its health, its batch size, and the metrics of its deliveries. */
 export class SinkState {
   readonly name: string
@@ -78,6 +81,7 @@ export class SinkState {
   readonly #parts: SinkStateParts
   readonly #sink: Sink | ((item: Item) => Outcome)
   #isHealthy = true
+  #lacksMemory = false
   #failure: string | undefined
   #lastDeliveredMs: number | undefined
   #lastErrorMs: number | undefined
@@ -185,6 +189,16 @@ export class SinkState {
       log.warn({ sink: this.name, reason, detail }, 'the sink fails; its deliveries wait')
     this.#failure = reason
     this.#setHealthy(false)
+  }
+
+  /** A read of its lanes has waited for memory for `waitedMs`; 0 if none waits. Logged once, until something passes or none waits. */
+  awaitsMemory(waitedMs: number): void {
+    if (waitedMs === 0 || this.passedMs > performance.now() - LONG_WAIT_MS) this.#lacksMemory = false
+    else if (waitedMs > LONG_WAIT_MS && !this.#lacksMemory) {
+      this.#lacksMemory = true
+      const fields = { sink: this.name, waitedMs: Math.round(waitedMs) }
+      this.#parts.log.warn(fields, 'deliveries of the sink wait for memory that others of it hold')
+    }
   }
 
   /** Another process has a lane now, and knows whether its target fails; with the last lane also whether the sink does. */
