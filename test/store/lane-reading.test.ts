@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
 import { keysOf } from '../../src/store/keys.ts'
-import { LaneReading } from '../../src/store/lanes/lane-reader.ts'
+import { LaneReading, readLane } from '../../src/store/lanes/lane-reader.ts'
 import { LaneWorker } from '../../src/store/lanes/lane-worker.ts'
 import type { LaneOwner, LaneServices } from '../../src/store/lanes/owned-lanes.ts'
 import type { Quarantine } from '../../src/store/lanes/quarantine.ts'
 import { createTroubles } from '../../src/store/redis/redis-fault.ts'
 import { waitFor } from '../wait-for.ts'
+import { startLaneBed } from './lane-bed.ts'
 
 const refusal = Object.assign(new Error('NOPERM no permission'), { name: 'ReplyError' })
 
@@ -73,4 +74,14 @@ test('a read that Redis refuses after the process has left the lane is no troubl
   worker.drop()
   await refuse()
   expect(troubles.first()).toBeUndefined()
+})
+
+test('entries that are much larger than the memory reserved for their read are left for the next one', async () => {
+  await using it = await startLaneBed()
+  for (let i = 1; i <= 3; i++) await it.put('hook/n0', `a@${i}`)
+  const first = await readLane(it.redis, it.keys, 'hook/n0', '-', 3, 1)
+  expect(first).toMatchObject({ entries: [{ items: [{ delivery: { event: { resourceVersion: '1' } } }] }] })
+  expect([first.entries.length, first.more]).toEqual([1, true])
+  const rest = await readLane(it.redis, it.keys, 'hook/n0', `(${first.entries[0]?.id}`, 3)
+  expect([rest.entries.length, rest.more]).toEqual([2, false])
 })

@@ -60,13 +60,14 @@ interface LaneRead {
 /** How many notes of a lane's progress are read with it: more than one has, as a rule. */
 const PROGRESS_PAGE = 1_000
 
-/** Reads entries of a lane from `start` on, as XRANGE has it. */
+/** Reads entries of a lane from `start` on, as XRANGE has it, up to the one with which they cost more than `most` in the byte budget. */
 export async function readLane(
   redis: Redis,
   keys: Keys,
   lane: string,
   start: string,
   count: number,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<LaneRead> {
   const replies = await redis
     .pipeline()
@@ -74,7 +75,14 @@ export async function readLane(
     .hscan(keys.progress(lane), 0, 'COUNT', PROGRESS_PAGE)
     .exec()
   const [rows, notes] = valuesOf(replies) as [[Buffer, Buffer[]][], [string, string[]]]
-  const read = rows.map(([id, fields]) => ({ id: id.toString(), ...readFields(fields) }))
+  const read: (ReadEntry & { id: string })[] = []
+  let cost = 0
+  for (const [id, fields] of rows) {
+    if (cost > most) break
+    const entry = readFields(fields)
+    read.push({ id: id.toString(), ...entry })
+    for (const part of entry.parts ?? []) cost += isUnreadable(part) ? part.payload.length : costOf(part)
+  }
   const acked = await readAcked(redis, keys.progress(lane), notes, read)
   const entries: LaneEntryRead[] = []
   for (const entry of read) {
@@ -82,7 +90,7 @@ export async function readLane(
       return { entries, more: true, awaitsNewer: true }
     entries.push(entryOf(entry, decodePlaces(acked[entry.id], entry.count)))
   }
-  return { entries, more: rows.length === count, awaitsNewer: false }
+  return { entries, more: rows.length === count || read.length < rows.length, awaitsNewer: false }
 }
 
 /** An item of a delivery that is in memory already. */
@@ -205,6 +213,8 @@ const MOST_FED = 64
 const READ_BYTES = 1024 * 1024
 const READ_PART = 1 / 4
 const MOST_ENTRIES = 16
+/** Entries may be larger than those before. Beyond so many times what was reserved, the rest is left for the next read. */
+const MOST_OF_RESERVED = 4
 /** What an entry is taken for before the first was read. */
 const UNKNOWN_BYTES = 512 * 1024
 /** A sink of which a read waits longer for room in the byte budget is held up by what it has in memory. */
@@ -334,8 +344,8 @@ export class LaneReading {
     return { count, reserved: count * entryCost }
   }
 
-  /** Returns the next entries; undefined when deliveries were let go of meanwhile. */
-  async read(state: SinkState, count: number): Promise<LaneEntryRead[] | undefined> {
+  /** Returns the next entries; undefined when deliveries were let go of meanwhile. `count` and `reserved` are those of `begin`. */
+  async read(state: SinkState, count: number, reserved: number): Promise<LaneEntryRead[] | undefined> {
     const { redis, keys, troubles, log } = this.#services
     if (this.#fromStart) {
       this.#lastId = '0-0'
@@ -345,7 +355,14 @@ export class LaneReading {
     this.#isBehind = false
     this.#fromStart = false
     const generation = this.#generation
-    const { entries, more, awaitsNewer } = await readLane(redis, keys, this.#lane, start, count)
+    const { entries, more, awaitsNewer } = await readLane(
+      redis,
+      keys,
+      this.#lane,
+      start,
+      count,
+      MOST_OF_RESERVED * reserved,
+    )
     if (generation !== this.#generation) {
       this.poke(true)
       return undefined

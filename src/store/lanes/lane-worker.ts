@@ -102,7 +102,7 @@ export class LaneWorker {
     await budget.take(this.sink, reserved)
     try {
       if (this.#dropped) return
-      const entries = await this.#reading.read(state, count)
+      const entries = await this.#reading.read(state, count, reserved)
       if (entries && !this.#dropped) this.#accept(entries)
     } catch (error) {
       if (!this.#dropped) this.#reading.failed(error)
