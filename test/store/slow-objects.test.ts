@@ -274,3 +274,45 @@ test('objects that fail in several lanes, and fill the memory of their sink toge
   })
   await waitFor(() => lanes.statuses()[0]?.quarantined === 6, { what: 'the quarantine' })
 })
+
+test.each([false, true])(
+  'large objects in quarantine are attempted one after the other: their memory is that of one (found at a start: %s)',
+  async (isStart) => {
+    await using it = await startLaneBed()
+    const end = Promise.withResolvers<Outcome>()
+    let hangs = false
+    let current = 0
+    const sink = scriptedSink(({ event: { name } }) => {
+      if (!name.startsWith('large')) return DELIVERED
+      if (!hangs) return FAILED
+      current++
+      return end.promise
+    })
+    const work = () => it.work({ hook: sink }, { minFailingMs: 600_000, budgetBytes: 200_000 })
+    const first = work()
+    const trickle = it.trickle(first)
+    const failing = Array.from({ length: 8 }, (_, i) => `hook/failing${i}`)
+    for (const [i, lane] of failing.entries()) await putLarge(it, lane, `large-${i}`, 60_000)
+    first.wake(failing)
+    const quarantined = () => first.statuses()[0]?.quarantined
+    await waitFor(() => quarantined() === 8, {
+      ...{ timeoutMs: 40_000, what: () => `the quarantine; it has ${quarantined()} of 8` },
+    })
+    if (isStart) {
+      await trickle.stop()
+      await first.close(100)
+    }
+    hangs = true
+    const lanes = isStart ? work() : first
+    const others = isStart ? it.trickle(lanes) : trickle
+    if (!isStart) lanes.tryNow(['hook'])
+    await waitFor(() => current > 0, { what: 'an attempt that hangs' })
+    const before = sink.took.length
+    await waitFor(() => sink.took.length > before + 20, { what: 'others, which pass meanwhile' })
+    expect(current).toBe(1)
+    end.resolve(DELIVERED)
+    await others.stop()
+    await it.drained('hook')
+    expect(current).toBe(8)
+  },
+)

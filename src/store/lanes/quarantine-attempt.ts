@@ -22,6 +22,8 @@ export interface QuarantinedChain {
   /** How far the wall clock had jumped then. */
   jumpedMs: number
   busy: boolean
+  /** Bytes of its next delivery in the byte budget: those of the last one that is known. */
+  cost: number | undefined
   /** Deliveries whose calls began in the lane that they came from, by the event's id. */
   inFlight: Map<string, InFlight>
 }
@@ -43,9 +45,9 @@ export class QuarantineAttempts {
     this.#quarantine = quarantine
   }
 
-  /** Approximate bytes of an attempt in the byte budget. */
-  costOf(sink: string): number {
-    return this.#services.sinks.get(sink)?.entryCost ?? READ_BYTES
+  /** Approximate bytes of an attempt. */
+  costOf({ sink, cost }: QuarantinedChain): number {
+    return cost ?? this.#services.sinks.get(sink)?.entryCost ?? READ_BYTES
   }
 
   /** Delivers from a chain until it fails or is empty. Never rejects. */
@@ -65,7 +67,9 @@ export class QuarantineAttempts {
   /** Returns false when the chain has to wait, or is empty. */
   async #deliverFirst(chain: QuarantinedChain, state: SinkState): Promise<boolean> {
     const { redis, keys, budget, clock } = this.#services
-    const cost = this.costOf(chain.sink)
+    const expected = this.costOf(chain)
+    // A large delivery that hangs leaves the sink's lanes the rest of its memory.
+    const cost = Math.min(expected, this.#quarantine.mostBytes())
     await budget.take(chain.sink, cost)
     try {
       const before = this.#quarantine.movesTo(chain.lane)
@@ -85,9 +89,12 @@ export class QuarantineAttempts {
       }
       const [item] = entry.items
       if (!item) return await this.#acknowledgeRest(chain, state, entry)
-      const log = chain.inFlight.has(item.delivery.event.id)
-        ? undefined
-        : this.#services.logs?.of(item.delivery)
+      chain.cost = item.cost
+      const isBegun = chain.inFlight.has(item.delivery.event.id)
+      // It is larger than expected: it waits until there is room for it.
+      if (!isBegun && item.cost > Math.max(expected, this.#quarantine.mostBytes()))
+        return this.#wait(chain, 0)
+      const log = isBegun ? undefined : this.#services.logs?.of(item.delivery)
       if (log) {
         const found = await log
         // The process stops: another one delivers.

@@ -22,6 +22,8 @@ interface QuarantineCause {
   inFlight?: readonly InFlight[]
   /** It was asked to wait until then, by a clock that never jumps. */
   dueMs?: number
+  /** Bytes of its first delivery in the byte budget. */
+  cost?: number
 }
 
 const TICK_MS = 100
@@ -41,7 +43,7 @@ export class Quarantine {
   /** Lane → its quarantine lanes, and until when their target asked to wait. */
   readonly #byBase = new Map<string, { lanes: Set<string>; pausedUntilMs: number }>()
   readonly #moves = new Map<string, Moves>()
-  readonly #busyBySink = new Map<string, number>()
+  readonly #busyBySink = new Map<string, Set<QuarantinedChain>>()
   #timer: NodeJS.Timeout | undefined
   /** Called when an attempt has ended. */
   #waiting: (() => void)[] = []
@@ -60,7 +62,11 @@ export class Quarantine {
   }
 
   /** A quarantine lane exists from now on. */
-  add(lane: string, token: string, { failed = false, inFlight = [], dueMs }: QuarantineCause = {}): void {
+  add(
+    lane: string,
+    token: string,
+    { failed = false, inFlight = [], dueMs, cost }: QuarantineCause = {},
+  ): void {
     if (this.#chains.has(lane)) return
     const { policy, random, jumps } = this.#services
     const nowMs = performance.now()
@@ -76,6 +82,7 @@ export class Quarantine {
       token,
       failures,
       busy: false,
+      cost,
       jumpedMs: jumps.totalMs(),
       dueMs: dueMs ?? (inFlight.length > 0 ? nowMs : nowMs + pauseMs),
       lastFailedMs: failed ? nowMs : Number.NEGATIVE_INFINITY,
@@ -207,24 +214,32 @@ export class Quarantine {
     const nowMs = performance.now()
     for (const chain of this.#chains.values()) {
       if (chain.busy || chain.dueMs > nowMs || !this.mayTry(chain)) continue
-      const busy = this.#busyBySink.get(chain.sink) ?? 0
-      if (chain.inFlight.size === 0 && busy >= this.#maxBusyChains(chain.sink)) continue
-      this.#busyBySink.set(chain.sink, busy + 1)
+      const busy = this.#busyBySink.get(chain.sink) ?? new Set()
+      if (chain.inFlight.size === 0 && !this.#hasRoom(chain, busy)) continue
+      this.#busyBySink.set(chain.sink, busy.add(chain))
       chain.busy = true
       // To the end, so that all get their attempts.
       this.#chains.delete(chain.lane)
       this.#chains.set(chain.lane, chain)
       void this.#attempts.run(chain).finally(() => {
         chain.busy = false
-        this.#busyBySink.set(chain.sink, (this.#busyBySink.get(chain.sink) ?? 1) - 1)
+        busy.delete(chain)
         this.#continue()
       })
     }
   }
 
-  #maxBusyChains(sink: string): number {
-    const share = this.#services.budget.share() * MOST_OF_SHARE
-    return Math.min(MAX_BUSY_CHAINS, Math.max(1, Math.floor(share / this.#attempts.costOf(sink))))
+  /** The most that the attempts of a sink's chains may take, in bytes. A delivery that is larger is attempted without another such one. */
+  mostBytes(): number {
+    return this.#services.budget.share() * MOST_OF_SHARE
+  }
+
+  #hasRoom(chain: QuarantinedChain, busy: ReadonlySet<QuarantinedChain>): boolean {
+    if (busy.size >= MAX_BUSY_CHAINS) return false
+    const most = this.mostBytes()
+    const own = this.#attempts.costOf(chain)
+    const others = [...busy].map((it) => this.#attempts.costOf(it)).filter((it) => it > most === own > most)
+    return others.length === 0 || others.reduce((sum, it) => sum + it, own) <= most
   }
 
   #remove({ lane }: QuarantinedChain): void {
@@ -312,7 +327,7 @@ export class LaneQuarantine {
   /** Moves the chain of a delivery that fails alone. */
   failed(state: SinkState, item: Item): QuarantineMoves {
     const note: FailureNote = { tries: state.failsAsAWhole ? 0 : 1, sinceMs: this.#services.clock.now() }
-    this.#quarantine.add(this.#laneOf(item), this.#token, { failed: true })
+    this.#quarantine.add(this.#laneOf(item), this.#token, { failed: true, cost: item.cost })
     this.#log(state, item, 'an object fails while others succeed: its deliveries move to quarantine')
     const items = this.#window.waiting(item.chain)
     this.#window.remove(items)
@@ -349,7 +364,9 @@ export class LaneQuarantine {
       const called = call?.items.filter((it) => it.chain === chain) ?? []
       const first = called[0] ?? waiting[0]
       if (!first || waiting.length === 0) continue
-      const cause = call ? { inFlight: calls.handOver(call, chain) } : { dueMs: dueMs ?? nowMs }
+      const cause = call
+        ? { inFlight: calls.handOver(call, chain) }
+        : { dueMs: dueMs ?? nowMs, cost: first.cost }
       this.#quarantine.add(this.#laneOf(first), this.#token, cause)
       this.#log(state, first, 'an object prevents others from being read: its deliveries move to quarantine')
       acks.push(...this.follow([...called, ...waiting]))
@@ -361,7 +378,7 @@ export class LaneQuarantine {
 
   /** Failing chains whose next delivery takes much of the sink's memory. */
   #large(): Held[] {
-    const most = this.#services.budget.share() * MOST_OF_SHARE
+    const most = this.#quarantine.mostBytes()
     return this.#window
       .suspects()
       .map(({ chain, notBeforeMs }) => this.#held(chain, { dueMs: notBeforeMs }))
