@@ -202,6 +202,12 @@ async function putLarge({ enqueue }: Bed, lane: string, name: string, bytes: num
   await enqueue(lane, 1, (entry as LaneEntry).payload)
 }
 
+/** So many wait, and nothing was given up. */
+async function pendingIs({ ledger }: Bed, count: number): Promise<void> {
+  await waitFor(async () => (await ledger()).sinks['hook']?.pending === count, { what: `${count} that wait` })
+  expect(await ledger()).toMatchObject({ balanced: true, sinks: { hook: { dead: 0, pending: count } } })
+}
+
 const FAILED: Outcome = { kind: 'retry', reason: 'server-error', detail: '503', scope: 'event' }
 const LARGE_FAILURES: [string, Outcome][] = [
   ['fails', FAILED],
@@ -252,6 +258,55 @@ test('a sink whose lanes wait for memory for a minute, while nothing passes, is 
   await it.drained('hook')
   expect(sink.took).toEqual(['large@1', 'healthy@1'])
   expect(logged()).toHaveLength(1)
+})
+
+const LIMITED: Outcome = { ...FAILED, reason: 'rate-limited', scope: 'sink', afterMs: 3_600_000 }
+
+test('a large object that is asked to wait for its rate, while another passes, keeps no other lane waiting', async () => {
+  await using it = await startLaneBed()
+  const early = Promise.withResolvers<Outcome>()
+  let limited = 0
+  const sink = scriptedSink(async ({ event: { name } }) => {
+    if (name === 'early') return early.promise
+    if (name !== 'large') return DELIVERED
+    early.resolve(DELIVERED)
+    await waitFor(() => sink.took.includes('early@1'), { what: 'a delivery that passes' })
+    limited++
+    return LIMITED
+  })
+  const lanes = it.work({ hook: sink }, { minFailingMs: 600_000, budgetBytes: 200_000 })
+  await it.put('hook/n1', 'early@1')
+  lanes.wake(['hook/n1'])
+  await waitFor(() => sink.calls > 0, { what: 'the call that begins earlier' })
+  await putLarge(it, LANE, 'large', 60_000)
+  lanes.wake([LANE])
+  await waitFor(() => limited > 0, { what: 'the request to wait' })
+  await it.put('hook/n1', ...numbered('healthy', 20))
+  lanes.wake(['hook/n1'])
+  const healthy = () => sink.took.filter((name) => name.startsWith('healthy')).length
+  await waitFor(() => healthy() === 20, { what: () => `the healthy object; ${healthy()} of 20 passed` })
+  expect(limited).toBe(1)
+  await pendingIs(it, 1)
+})
+
+test('objects that are asked to wait, each in a lane of its own, keep no other lane waiting', async () => {
+  await using it = await startLaneBed()
+  const failed = new Set<string>()
+  const sink = scriptedSink(({ event: { name } }) => {
+    if (name.startsWith('healthy')) return DELIVERED
+    failed.add(name)
+    return { ...FAILED, afterMs: 3_600_000 }
+  })
+  const lanes = it.work({ hook: sink }, { minFailingMs: 600_000, budgetBytes: 200_000 })
+  for (let i = 1; i <= 6; i++) {
+    await putLarge(it, `hook/failing${i}`, `failing-${i}`, 10_000)
+    lanes.wake([`hook/failing${i}`])
+    await waitFor(() => failed.size === i, { timeoutMs: 20_000, what: `failure ${i} of 6` })
+    await it.put('hook/n1', `healthy@${i}`)
+    lanes.wake(['hook/n1'])
+    await waitFor(() => sink.took.length === i, { timeoutMs: 20_000, what: `healthy delivery ${i} of 6` })
+  }
+  await pendingIs(it, 6)
 })
 
 test('objects that fail in several lanes, and fill the memory of their sink together, keep no other lane waiting', async () => {

@@ -337,17 +337,17 @@ export class LaneQuarantine {
   /**
    * Moves chains that prevent the lane, or others of its sink, from being read: chains of calls that take long while others succeed, and
    * chains that were asked to wait. A chain moves if much waits behind it, or behind several such chains while others succeed quickly. Calls
-   * in flight move with their deliveries, and their outcomes apply there. While nothing succeeds, only what prevents other attempts moves: also
-   * a large object that has failed, while a read of the sink waits for memory.
+   * in flight move with their deliveries, and their outcomes apply there. While nothing succeeds, only what prevents other attempts moves.
+   * While a read of the sink waits for memory, each chain that was asked to wait moves, and each large object that has failed.
    */
   stalled(state: SinkState, calls: LaneCalls): QuarantineMoves | undefined {
     const nowMs = performance.now()
     const isFull = this.#services.budget.waitsMs(state.name) > 0
     const least = Math.max(2, this.#window.size * STALLED_PART)
-    const held: Held[] = this.#window
+    const pausing = this.#window
       .pausing(nowMs + STALLED_MS)
-      .filter(({ chain }) => state.passedMs > (this.#window.failedMs(chain) ?? 0))
       .map(({ chain, notBeforeMs }) => this.#held(chain, { dueMs: notBeforeMs }))
+    const held = pausing.filter(({ chain }) => state.passedMs > (this.#window.failedMs(chain) ?? 0))
     for (const call of calls) {
       if (call.startedMs > nowMs - (state.joins ? SLOW_MS : STALLED_MS)) continue
       if (call.startedMs > state.passedMs && !isFull) continue
@@ -356,8 +356,8 @@ export class LaneQuarantine {
     const together = held.filter(({ call }) => !call || call.startedMs < state.quickMs)
     const isMuch = together.reduce((sum, { waiting }) => sum + waiting.length, 0) >= least
     const leaving = held.filter((it) => it.waiting.length >= least || (isMuch && together.includes(it)))
-    if (isFull)
-      leaving.push(...this.#large().filter(({ chain }) => !leaving.some((it) => it.chain === chain)))
+    for (const it of isFull ? [...pausing, ...this.#large()] : [])
+      if (!leaving.some(({ chain }) => chain === it.chain)) leaving.push(it)
     const acks: Acknowledgement[] = []
     const items: Item[] = []
     for (const { chain, waiting, call, dueMs } of leaving) {
