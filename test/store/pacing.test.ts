@@ -117,6 +117,9 @@ test('many targets that fail take no memory from the others of their sink, and a
   lanes.wake(['chat/open'])
   await waitFor(() => sink.took.length === 20, { what: () => `the open target; ${sink.took.length} of 20` })
   await waitFor(() => tried.size === 60, { what: () => `each target to be tried; ${tried.size} of 60` })
+  // What comes for a backlog is stored compressed.
+  const keepingUp = () => targets.filter((lane) => lanes.keepsUp(lane)).length
+  await waitFor(() => keepingUp() === 0, { what: () => `the backlogs to be known; ${keepingUp()} keep up` })
   isClosed = false
   lanes.tryNow(['chat'])
   await it.drained('chat')

@@ -258,6 +258,11 @@ export class LaneReading {
     return !this.#isBehind && !this.#isReading
   }
 
+  /** There are deliveries of which no read has begun, as far as this process knows. */
+  get isBehind(): boolean {
+    return this.#isBehind
+  }
+
   /** True while `readOutOfOrder` reads. Its caller may still claim entries, so the lane must not count as empty. */
   get isReadOutOfOrder(): boolean {
     return this.#besides > 0

@@ -76,6 +76,11 @@ export class LaneWorker {
     return this.#window.size
   }
 
+  /** Deliveries of the lane are not in memory. */
+  get isBehind(): boolean {
+    return this.#reading.isBehind
+  }
+
   get pausedUntilMs(): number {
     return this.#outcomes.pausedUntilMs
   }

@@ -158,7 +158,8 @@ export class OwnedLanes implements LaneOwner {
   keepsUp(lane: string): boolean {
     const state = this.#services.sinks.get(sinkOf(lane))
     if (typeof this.#tokenOf(lane) !== 'object' || state?.breaker.isOpen()) return false
-    return (this.#workers.get(lane)?.size ?? 0) < FEW
+    const worker = this.#workers.get(lane)
+    return !worker || (!worker.isBehind && worker.size < FEW)
   }
 
   mayStart(): boolean {
