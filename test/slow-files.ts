@@ -79,6 +79,7 @@ export const SLOW_FILES: readonly string[] = [
   'test/store/relist.test.ts',
   'test/store/sink-bounds.test.ts',
   'test/store/sink-isolation.test.ts',
+  'test/store/sink-memory.test.ts',
   'test/store/slot-handover.test.ts',
   'test/store/slot-takeover.test.ts',
   'test/store/slot-tokens.test.ts',
