@@ -171,7 +171,7 @@ test('a lane becomes empty, too, when Redis lost an entry of which a part was de
   const sink: Sink = {
     async deliver(batch) {
       await it.redis.multi().del(it.keys.lane(LANE)).hset(it.keys.pending, LANE, 0).exec()
-      return batch.map((_, i) => (i === 0 ? DELIVERED : { kind: 'later', afterMs: 60_000 }))
+      return batch.map((_, i) => (i === 0 ? DELIVERED : { kind: 'later', afterMs: 1_000 }))
     },
     async close() {},
   }
