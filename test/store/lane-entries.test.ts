@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Item } from '../../src/store/lanes/lane-entries.ts'
 import { LaneEntries } from '../../src/store/lanes/lane-entries.ts'
-import type { Item } from '../../src/store/lanes/lane-reader.ts'
 
 const itemAt = (place: number) => ({ entryId: '1-0', place }) as Item
 const read = (acked: number[] = []) => ({

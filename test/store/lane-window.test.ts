@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Item } from '../../src/store/lanes/lane-reader.ts'
+import type { Item } from '../../src/store/lanes/lane-entries.ts'
 import { LaneWindow } from '../../src/store/lanes/lane-window.ts'
 
 /** Deliveries such as `a1`, the first of the chain `a`, in calls of a size. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { isQuarantine, type Keys, sinkOf, slotOf } from '../../store/keys.ts'
-import { readLane } from '../../store/lanes/lane-reader.ts'
+import { readLane } from '../../store/lanes/read-lane.ts'
 import { lanesIn, oldestInLanes } from '../../store/lanes/register.ts'
 import { workerOf } from '../../store/lanes/slot-plan.ts'
 import { readReports } from '../../store/process-reports.ts'

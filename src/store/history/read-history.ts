@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Keys } from '../keys.ts'
-import { findField } from '../lanes/lane-reader.ts'
+import { findField } from '../lanes/read-lane.ts'
 import { isAbout, unpackHistory } from './history-format.ts'
 
 /** What is looked for: entries with one of these names, no older than a time. */

@@ -4,8 +4,8 @@ import { TimeSlice } from '../../text/yielding.ts'
 import { decodeEntry, UnreadableEntryError } from '../entry.ts'
 import type { Keys } from '../keys.ts'
 import { runScript, script } from '../redis/script.ts'
-import { countIn, findField } from './lane-reader.ts'
 import { PageSize } from './page-size.ts'
+import { countIn, findField } from './read-lane.ts'
 
 /** A delivery that was given up, kept until somebody retries or drops it. */
 export interface StoredDeadLetter {

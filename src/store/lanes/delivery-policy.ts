@@ -1,5 +1,5 @@
 import type { Note, Outcome, Reason } from '../../sink/index.ts'
-import type { Item } from './lane-reader.ts'
+import type { Item } from './lane-entries.ts'
 import { type Call, type LaneWindow, SLOW_MS } from './lane-window.ts'
 import type { LaneServices } from './owned-lanes.ts'
 import type { SinkState } from './sink-state.ts'

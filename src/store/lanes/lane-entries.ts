@@ -1,8 +1,78 @@
+import type { Delivery } from '../../model/delivery.ts'
+import { orderOf } from '../../sink/order.ts'
 import { redactMessage } from '../../text/redact.ts'
-import { encodeEntries, type LaneEntry } from '../entry.ts'
-import type { RecordOf } from '../history/history.ts'
+import { encodeEntries, type LaneEntry, readyMs, type Unreadable } from '../entry.ts'
+import type { Attempts, RecordOf } from '../history/history.ts'
 import type { Acknowledgement, DeadLetter, DeadReason, FailureNote, Move } from './ack-script.ts'
-import type { Item, LaneEntryRead, UnreadableItem } from './lane-reader.ts'
+import { costOf } from './byte-budget.ts'
+
+/** One delivery as it is stored in a lane. */
+export interface Item {
+  delivery: Delivery
+  /** What it is kept in order with: the object by its name, or a group. */
+  chain: string
+  observedAtMs: number
+  entryId: string
+  /** Its place in the entry. */
+  place: number
+  /** How often it was tried before, as far as is known. */
+  tries: number
+  /** Those of this process, for the history. */
+  attempts?: Attempts
+  /** What it counts in the byte budget. */
+  cost: number
+  /** Its container's log is being read: neither it nor later ones of its chain are sent before. */
+  awaitsLog?: boolean
+}
+
+/** An entry as it was read: what of it waits. */
+export interface LaneEntryRead {
+  id: string
+  /** How many deliveries it has. */
+  count: number
+  /** Places that are acknowledged. */
+  acked: ReadonlySet<number>
+  items: readonly Item[]
+  /** What cannot be read: to be kept as dead letters. */
+  unreadable: readonly UnreadableItem[]
+}
+
+/** Deliveries of one entry that cannot be read: one, or all of them. */
+export interface UnreadableItem extends Unreadable {
+  places: readonly number[]
+}
+
+/** What a commit of this process has written. */
+export interface FedEntry {
+  id: string
+  deliveries: readonly Delivery[]
+}
+
+/** An item of a delivery that is in memory already. */
+export function itemOf(delivery: Delivery, entryId: string, place: number): Item {
+  return {
+    delivery,
+    chain: orderOf(delivery),
+    observedAtMs: readyMs(delivery),
+    entryId,
+    place,
+    tries: 0,
+    cost: costOf(delivery),
+  }
+}
+
+/** Entries that a commit of this process wrote, as if they were read. */
+export function fedEntries(entries: readonly FedEntry[]): LaneEntryRead[] {
+  return entries.map(({ id, deliveries }) => {
+    const items = deliveries.map((delivery, place) => itemOf(delivery, id, place))
+    return { id, count: deliveries.length, acked: new Set(), items, unreadable: [] }
+  })
+}
+
+/** What deliveries count in the byte budget. */
+export function costOfAll(items: readonly Item[]): number {
+  return items.reduce((sum, { cost }) => sum + cost, 0)
+}
 
 /** An entry of which something is not acknowledged yet, as far as this process knows. */
 interface Entry {

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../sink/index.ts'
-import type { Item } from './lane-reader.ts'
+import type { Item } from './lane-entries.ts'
 import type { SinkState } from './sink-state.ts'
 
 /** The deliveries of one object that wait, in order. */

@@ -2,15 +2,17 @@ import type { ContainerLog } from '../../model/delivery.ts'
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
 import { classifyOutcomes, isOfPeer, LaneOutcomes, type Verdict } from './delivery-policy.ts'
-import { type IsSelected, LaneEntries, unreadableAck } from './lane-entries.ts'
 import {
   costOfAll,
   type FedEntry,
   fedEntries,
+  type IsSelected,
   type Item,
+  LaneEntries,
   type LaneEntryRead,
-  LaneReading,
-} from './lane-reader.ts'
+  unreadableAck,
+} from './lane-entries.ts'
+import { LaneReading } from './lane-reader.ts'
 import { type Call, LaneCalls, LaneWindow } from './lane-window.ts'
 import type { LaneOwner, LaneServices } from './owned-lanes.ts'
 import { LaneQuarantine, type Quarantine, type QuarantineMoves } from './quarantine.ts'

@@ -4,11 +4,11 @@ import { noteAttempt } from '../history/history.ts'
 import { baseOf } from '../keys.ts'
 import type { Acknowledgement, FailureNote } from './ack-script.ts'
 import { classifyOutcomes, giveUp, mayBeOwnFault, quarantinePauseMs, type Retry } from './delivery-policy.ts'
-import { deadLetterOf, unreadableAck } from './lane-entries.ts'
-import { type Item, type LaneEntryRead, readLane } from './lane-reader.ts'
+import { deadLetterOf, type Item, type LaneEntryRead, unreadableAck } from './lane-entries.ts'
 import type { InFlight } from './lane-window.ts'
 import type { LaneOwner, LaneServices } from './owned-lanes.ts'
 import type { Quarantine } from './quarantine.ts'
+import { readLane } from './read-lane.ts'
 import type { SinkState } from './sink-state.ts'
 
 /** A chain in quarantine. Times are of a clock that never jumps. */

@@ -3,7 +3,7 @@ import type { Logger } from '../../observe/log.ts'
 import { type Keys, sinkOf, slotOf } from '../keys.ts'
 import { scanHash } from '../redis/scan.ts'
 import { evalScript, runScript, script, valuesOf } from '../redis/script.ts'
-import { findField } from './lane-reader.ts'
+import { findField } from './read-lane.ts'
 
 /** The lanes among fields of `pending`, with how many deliveries wait in each; anything else is left out. */
 export function lanesIn(pairs: Iterable<readonly [string, string]>): Map<string, number> {

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Outcome, Sink } from '../../sink/index.ts'
 import type { Keys } from '../keys.ts'
 import { readHash } from '../redis/scan.ts'
-import type { Item } from './lane-reader.ts'
+import type { Item } from './lane-entries.ts'
 import type { ClockJumps } from './outages.ts'
 import { SinkState, type SinkStateParts } from './sink-state.ts'
 

@@ -9,7 +9,7 @@ import { noteAttempt } from '../history/history.ts'
 import type { Caller } from './call-sink.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Retry, Verdict } from './delivery-policy.ts'
-import type { Item, UnreadableItem } from './lane-reader.ts'
+import type { Item, UnreadableItem } from './lane-entries.ts'
 
 /** `shownTitle`: the title of its content as plain text, if the sink has read that. `renderedMs`: how long rendering took. */
 type RenderedMessage = Message & {

@@ -14,7 +14,7 @@ import {
   type NoRoom,
   noRoomFor,
 } from '../../../src/store/lanes/enqueue-again.ts'
-import { readLane } from '../../../src/store/lanes/lane-reader.ts'
+import { readLane } from '../../../src/store/lanes/read-lane.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
 import { openRedis } from '../../../src/store/redis/connection.ts'
 import { checkRedis } from '../../../src/store/redis/requirements.ts'
