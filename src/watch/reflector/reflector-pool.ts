@@ -155,12 +155,10 @@ export function createReflectorPool(parts: PoolParts) {
     status: WatchStatus,
     onWatching: () => void,
   ): (news: Partial<WatchStatus>) => void {
-    const { title: watch } = source
     let reported = false
     return (news) => {
       Object.assign(status, news)
       if (status.phase === 'standby') forgetComparison(source, status)
-      metrics.watchReady.set({ watch }, status.ready ? 1 : 0)
       if (news.ready) delete status.lastError
       const watching = status.phase === 'watching' && status.ready
       if (watching && !reported) onWatching()

@@ -23,7 +23,6 @@ export interface WatchMetrics {
   reconnects: Counter
   malformed: Counter
   oversized: Counter
-  watchReady: Gauge
   watchDifferences: Gauge
   watchVerified: Gauge
   registry: Parameters<typeof forgetSeries>[0]
@@ -46,7 +45,6 @@ export const NOT_COUNTED: WatchMetrics = (() => {
     reconnects: counter,
     malformed: counter,
     oversized: counter,
-    watchReady: gauge,
     watchDifferences: gauge,
     watchVerified: gauge,
     registry: { getMetricsAsArray: () => [], getSingleMetric: () => undefined as never },
