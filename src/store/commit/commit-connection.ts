@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../observe/log.ts'
+import { createSemaphore } from '../../sink/order.ts'
 import {
   describeFault,
   ForeignKeyError,
@@ -41,7 +42,7 @@ export function createCommitConnection({
   onOutOfMemory,
   log,
 }: CommitConnectionParts): CommitConnection {
-  let tail: Promise<unknown> = Promise.resolve()
+  const turns = createSemaphore(1)
   let trouble: string | undefined
   let isRefused = false
   /** Commits that wait for memory. */
@@ -88,7 +89,8 @@ export function createCommitConnection({
     try {
       for (;;) {
         try {
-          const result = await enqueue(() => persist(work, signal), signal)
+          // An abort ends the wait: earlier work may wait for Redis forever.
+          const result = await turns.run(() => persist(work, signal), signal)
           if (foreign.has(work)) log.info({}, 'Redis takes commits again')
           return result
         } catch (error) {
@@ -103,21 +105,6 @@ export function createCommitConnection({
     } finally {
       foreign.delete(work)
     }
-  }
-
-  /** Runs work after all earlier work. An abort removes waiting work immediately, because earlier work may wait for Redis forever. */
-  function enqueue<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const leave = () => reject(signal.reason)
-    if (signal.aborted) leave()
-    signal.addEventListener('abort', leave, { once: true })
-    const turn = tail.then(() => {
-      signal.removeEventListener('abort', leave)
-      return work()
-    })
-    tail = turn.catch(() => {})
-    turn.then(resolve, reject)
-    return promise
   }
 
   return {
