@@ -132,7 +132,8 @@ class CheckpointSession extends IndexSession {
   readonly #parts: StoreParts
   readonly #holder: string
   readonly #checkpointKey: string
-  /** The checkpoint in Redis, as far as this session knows. */
+  /** The checkpoint in Redis, as far as this session knows, and as stored. */
+  checkpoint: Checkpoint | undefined
   #stored: string | null = null
   #dueMs: number | undefined
   readonly #times = new RuleTimes()
@@ -155,10 +156,6 @@ class CheckpointSession extends IndexSession {
     this.#checkpointKey = keys.checkpoint(key)
   }
 
-  get checkpoint(): Checkpoint | undefined {
-    return readCheckpoint(this.#stored)
-  }
-
   get dueMs(): number | undefined {
     return this.#dueMs
   }
@@ -169,8 +166,9 @@ class CheckpointSession extends IndexSession {
     for (;;) {
       permit()
       this.#stored = await commitConnection.run((redis) => redis.get(this.#checkpointKey), signal)
-      if (this.#stored === null) return
       const checkpoint = readCheckpoint(this.#stored)
+      this.checkpoint = checkpoint
+      if (this.#stored === null) return
       if (!checkpoint) throw new UnreadableCheckpointError(this.#checkpointKey)
       try {
         await this.transact({}, this.keepsPrevious ? NOTHING : FORGET_PREVIOUS, signal, true)
@@ -262,14 +260,13 @@ class CheckpointSession extends IndexSession {
     opens = false,
   ): Promise<void> {
     const { instance } = this.#parts
-    const next = JSON.stringify({
-      ...this.moved(move, this.#holder),
-      ...(instance !== undefined && { instance }),
-    })
+    const moved = { ...this.moved(move, this.#holder), ...(instance !== undefined && { instance }) }
+    const next = JSON.stringify(moved)
     const keys = { ...this.keys, checkpoint: this.#checkpointKey }
     const own = { source: this.source, keys, stored: this.#stored, times: this.#times, known: this.known }
     const { timer, emitted } = await transact(this.#parts, { ...own, next, plan, opens }, signal)
     this.#stored = next
+    this.checkpoint = moved
     this.emitted += emitted
     if (timer) this.#dueMs = timer.dueMs
   }
