@@ -134,13 +134,14 @@ export class Transaction {
       args.push(placeOf(key), fields.size, ...fields.keys())
       for (const value of fields.values()) args.push(value === null ? '' : `=${value}`)
     }
-    const steps = this.#steps()
+    const ranks = this.#ranked()
+    const steps = ranks.flat()
     const names = new Set(this.#commands.map(({ name }) => name))
     const needed = PROBED.filter(([probed, by]) => names.has(probed) && names.has(by)).map(([name]) => name)
     const probes = needed.flatMap((name) => steps.find(({ it }) => it.name === name) ?? [])
     args.push(probes.length)
     for (const { place, it } of probes) args.push(place, it.name, placeOf(it.key))
-    args.push(steps.filter(({ rank }) => rank === 0).length, steps.length)
+    args.push(ranks[0]?.length ?? 0, steps.length)
     for (const { place, it } of steps) {
       const { name, key, args: some } = it
       args.push(place, name, placeOf(key), some.length)
@@ -151,13 +152,14 @@ export class Transaction {
   }
 
   /** The commands, each with its place, in the order of their execution. Those of a key that is freed stay behind that. */
-  #steps(): { place: number; it: Command; rank: number }[] {
+  #ranked(): { place: number; it: Command }[][] {
     const freed = new Set<string>()
-    const ranked = [...this.#commands.entries()].map(([place, it]) => {
+    const ranks: { place: number; it: Command }[][] = [[], [], [], [], []]
+    for (const [place, it] of this.#commands.entries()) {
       if (it.name === 'UNLINK') freed.add(it.key)
-      return { place, it, rank: freed.has(it.key) ? FREES : this.#rank(it) }
-    })
-    return ranked.toSorted((one, other) => one.rank - other.rank)
+      ranks[freed.has(it.key) ? FREES : this.#rank(it)]?.push({ place, it })
+    }
+    return ranks
   }
 
   #rank({ name, key }: Command): number {
