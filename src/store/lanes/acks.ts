@@ -56,7 +56,7 @@ const MOST_ACKS = 500
 const MOST_BYTES = 4 * 1024 * 1024
 const AGAIN_MS = 100
 /** So long deliveries that are made wait for others to be acknowledged with: what a crash meanwhile repeats. */
-const GATHER_MS = 50
+const GATHER_MS = 100
 /** Unless so many wait, of a lane or of all. */
 const MANY_OF_LANE = 8
 const MANY = 64
