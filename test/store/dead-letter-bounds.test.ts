@@ -74,6 +74,21 @@ test('a few large letters before many small ones are read a few at a time', asyn
   expect(Math.max(...bytes)).toBeLessThan(5_000_000)
 })
 
+test('large letters behind many small ones are unpacked a few at a time', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(400, 'small'), 8 * DAY_MS, 100)
+  await giveUp(it, 'hook', names(20, 'large'), 8 * DAY_MS, 500_000)
+  const unpacked: number[] = []
+  const archive: Archive = {
+    kind: 'file',
+    write: async (letters) =>
+      void unpacked.push(letters.reduce((sum, { delivery }) => sum + (delivery?.objectJson.length ?? 0), 0)),
+  }
+  await using _ = keep(it, { archive, maxBytes: 1e9 })
+  await keptFewer(it, 1)
+  expect(Math.max(...unpacked)).toBeLessThan(6_000_000)
+})
+
 test('those that are too old go, others stay', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(5, 'old'), 8 * DAY_MS)

@@ -49,28 +49,28 @@ export async function deadLettersPage(
     throw new ApiError(400, 'query.cursor: is not the `next` of an answer')
   const newest = await newestDeadLetter(redis, keys)
   if (newest === undefined) return { items: [], groups: [], total: 0, isComplete: true }
-  const letters: StoredDeadLetter[] = []
+  // Not the letters: their objects may be of megabytes.
+  const items: DeadLetter[] = []
   const endMs = performance.now() + WITHIN_MS
   let next: string | undefined
   for await (const letter of deadLettersBefore(redis, keys, filter, { until: newest, before: cursor })) {
-    if (isVisible(caller, letter)) letters.push(letter)
-    if (letters.length < limit && performance.now() < endMs) continue
+    if (isVisible(caller, letter)) items.push(itemOf(letter, caller))
+    if (items.length < limit && performance.now() < endMs) continue
     next = letter.id
     break
   }
-  const items = letters.map((it) => itemOf(it, caller))
   const page = { items, ...(next !== undefined && { next }) }
   // To count those of some namespaces each one would have to be unpacked. When others get some is not theirs to know.
   if (caller.namespaces) {
-    const [first] = letters
+    const [first] = items
     const isComplete = next === undefined && cursor === undefined
-    return { ...page, ...groupsOf(letters), isComplete, ...(first && { newest: first.id }) }
+    return { ...page, ...groupsOf(items), isComplete, ...(first && { newest: first.id }) }
   }
   const counted = await summarizeDeadLetters(redis, keys, filter, { until: newest, withinMs: WITHIN_MS / 2 })
   return { ...page, ...counted, newest }
 }
 
-function groupsOf(letters: readonly StoredDeadLetter[]): Pick<DeadLetters, 'groups' | 'total'> {
+function groupsOf(letters: readonly DeadLetter[]): Pick<DeadLetters, 'groups' | 'total'> {
   const groups = Map.groupBy(letters, ({ sink, reason }) => JSON.stringify([sink, reason]))
   return {
     total: letters.length,

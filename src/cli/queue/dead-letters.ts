@@ -36,35 +36,28 @@ export async function list(options: ListOptions): Promise<number> {
   await using queue = await openQueue(options)
   const filter = await filterOf(queue, options)
   if (options.group) return await listGroups(queue, filter, options)
-  const letters: StoredDeadLetter[] = []
+  const { output } = options
+  // Not the letters: their objects may be of megabytes.
+  const rows: string[][] = []
+  const records: string[] = []
   let more = 0
   for await (const letter of listDeadLetters(queue.redis, queue.keys, filter)) {
-    if (letters.length < options.limit) letters.push(letter)
-    else more++
+    if (rows.length + records.length === options.limit) more++
+    else if (output === 'table') rows.push(rowOf(letter))
+    else records.push(recordText(summaryOf(letter), output))
   }
-  const { output } = options
-  process.stdout.write(
-    output === 'table'
-      ? asTable(letters, more)
-      : letters.map((it) => recordText(summaryOf(it), output)).join(''),
-  )
+  process.stdout.write(output === 'table' ? asTable(rows, more) : records.join(''))
   if (output !== 'table' && more > 0) note(`note: there are ${more} older ones (--limit)\n`)
   return 0
 }
 
-function asTable(letters: readonly StoredDeadLetter[], more: number): string {
-  if (letters.length === 0) return 'no dead letters\n'
-  const rows = letters.map((it) => {
-    return [
-      it.id,
-      relative(it.atMs, Date.now()),
-      it.sink,
-      it.rule || '-',
-      describeObject(it),
-      it.reason,
-      it.detail.slice(0, 80),
-    ]
-  })
+function rowOf(it: StoredDeadLetter): string[] {
+  const { id, atMs, sink, rule, reason, detail } = it
+  return [id, relative(atMs, Date.now()), sink, rule || '-', describeObject(it), reason, detail.slice(0, 80)]
+}
+
+function asTable(rows: readonly string[][], more: number): string {
+  if (rows.length === 0) return 'no dead letters\n'
   const hint = more > 0 ? `and ${more} older ones (--limit)\n` : ''
   return table([['ID', 'WHEN', 'SINK', 'RULE', 'OBJECT', 'REASON', 'DETAIL'], ...rows]) + hint
 }

@@ -12,7 +12,7 @@ import {
 } from '../lanes/dead-letter-actions.ts'
 import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
 import { createClockJumps } from '../lanes/outages.ts'
-import { PageSize } from '../lanes/page-size.ts'
+import { PAGE_BYTES, PageSize } from '../lanes/page-size.ts'
 import { ForeignKeyError, isTransient, rootOf } from '../redis/redis-fault.ts'
 import { runScript, script } from '../redis/script.ts'
 import { type MeasuredStream, MeasuringPauses, measureStreams } from './lane-sizes.ts'
@@ -160,26 +160,26 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     let hasDiscarded = false
     while (performance.now() < untilMs && !closed) {
       const { count } = page
-      const rows = await oldestDeadLetters(redis, keys, start, count)
       const due: Due[] = []
-      for (const { letter, bytes: size } of rows) {
+      let read = 0
+      // The page is sized by the last one: it may have letters that are far larger.
+      for await (const { letter, bytes: size } of oldestDeadLetters(redis, keys, start, count)) {
         if (left <= 0 && letter.atMs >= beforeMs) break
         const freed = Math.max(bytesOfEntry(size), average)
         due.push({ letter, freed })
         left -= freed
+        read += size + (letter.delivery?.objectJson.length ?? 0)
+        if (read > PAGE_BYTES) break
       }
       if (due.length === 0) return hasDiscarded
-      page.note(
-        rows.length,
-        rows.reduce((sum, row) => sum + row.bytes + (row.letter.delivery?.objectJson.length ?? 0), 0),
-      )
+      page.note(due.length, read)
       const before = deleted
       const tried = await discardPortion(due, bytes - WAITING * bounds.maxBytes)
       bytes = Math.max(0, bytes - tried.reduce((sum, { freed }) => sum + freed, 0))
       if (tried.length < due.length) return false
       hasDiscarded ||= deleted > before
-      if (due.length < rows.length || rows.length < count) return hasDiscarded
-      start = `(${rows.at(-1)?.letter.id}`
+      if (due.length < count && read <= PAGE_BYTES) return hasDiscarded
+      start = `(${due.at(-1)?.letter.id}`
     }
     return false
   }

@@ -162,18 +162,15 @@ export async function groupDeadLetters(
   return [...groups.values()].toSorted((a, b) => b.count - a.count)
 }
 
-/** The oldest after an id, or all from `-` on, each with the bytes of its fields. */
-export async function oldestDeadLetters(
+/** The oldest after an id, or from `-` on, `count` at most, each with the bytes of its fields. Each is unpacked when it is asked for. */
+export async function* oldestDeadLetters(
   redis: Redis,
   keys: Keys,
   start: string,
   count: number,
-): Promise<{ letter: StoredDeadLetter; bytes: number }[]> {
+): AsyncGenerator<{ letter: StoredDeadLetter; bytes: number }> {
   const rows = await redis.xrangeBuffer(keys.deadLetters, start, '+', 'COUNT', count)
-  return rows.map(([id, fields]) => ({
-    letter: letterOf(id.toString(), fields),
-    bytes: bytesOf(fields),
-  }))
+  for (const [id, fields] of rows) yield { letter: letterOf(id.toString(), fields), bytes: bytesOf(fields) }
 }
 
 /** Of the values. */

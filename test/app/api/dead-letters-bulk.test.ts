@@ -1,8 +1,15 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { CHANGES, changeDeadLetters, deadLettersPage } from '../../../src/app/api/dead-letters.ts'
+import { encodeEntries } from '../../../src/store/entry.ts'
 import { keysOf } from '../../../src/store/keys.ts'
 import { type RedisServer, startRedis } from '../../servers/redis.ts'
+import { headerFor } from '../../store/objects.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 const keys = keysOf('test')
 let server: RedisServer
@@ -133,3 +140,43 @@ test.each(['chosen by a sink', 'named'])(
     })
   },
 )
+
+test('a page of large dead letters does not hold their objects', async () => {
+  await redis.del(keys.deadLetters)
+  const size = 8 * 2 ** 20
+  const objectJson = Buffer.from(JSON.stringify({ data: 'x'.repeat(size) }))
+  const [entry] = encodeEntries([
+    { sink: 'hook', rule: 'all', event: headerFor('large', '1', 'MODIFIED', 'uid-large'), objectJson },
+  ])
+  const fields = [
+    'sink',
+    'hook',
+    'lane',
+    'hook/n1',
+    'rule',
+    'all',
+    'reason',
+    'rejected',
+    'z',
+    entry?.payload ?? '',
+  ]
+  for (let i = 0; i < 12; i++) await redis.xadd(keys.deadLetters, '*', ...fields)
+  const held: number[] = []
+  const read = redis.xrangeBuffer.bind(redis)
+  vi.spyOn(redis, 'xrangeBuffer').mockImplementation(((...args: Parameters<typeof read>) => {
+    // The second collection waits for the sweeper of the first one.
+    collect()
+    collect()
+    held.push(process.memoryUsage().arrayBuffers)
+    return read(...args)
+  }) as typeof redis.xrangeBuffer)
+  for (let cursor: string | undefined; ; ) {
+    const { items, next } = await deadLettersPage({ redis, keys }, { limit: 500, cursor }, {})
+    expect(items.every(({ event }) => event?.name === 'large')).toBe(true)
+    if (next === undefined) break
+    cursor = next
+  }
+  vi.restoreAllMocks()
+  expect(held).toHaveLength(12)
+  expect(Math.max(...held) - (held[0] ?? 0)).toBeLessThan(4 * size)
+})
