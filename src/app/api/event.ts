@@ -54,14 +54,16 @@ export async function eventStoryOf(
   const records = found.records.flatMap((it) => visibleRecord(caller, it) ?? [])
   const waiting = found.waiting.filter(({ delivery }) => mayRead(caller, delivery.event))
   const letters = found.letters.filter(({ delivery }) => mayRead(caller, delivery.event))
-  const run = await parts.dryRun()
-  const journal = await eventInJournal(parts, target.id, run.snapshot, signal)
-  const event = journal && mayRead(caller, journal) ? journal : undefined
   const stored = waiting[0]?.delivery ?? letters[0]?.delivery
+  // The journal is searched for any id only for those who may read all of it: that takes long.
+  if (!stored && records.length === 0 && caller.namespaces) throw new ApiError(404, NOTHING_KNOWN)
+  const run = await parts.dryRun()
+  const aboutMs = stored ? Date.parse(stored.event.time) : firstAttemptMs(records)
+  const journal = await eventInJournal(parts, target.id, run.snapshot, { aboutMs, signal })
+  const event = journal.event && mayRead(caller, journal.event) ? journal.event : undefined
   const header = event ? headerOf(event) : stored?.event
   const summary = header ? summaryOf(header) : records[0] && { ...records[0].event, id: target.id }
-  if (!summary)
-    throw new ApiError(404, 'nothing is known of this event: it is in no lane, and not in the history')
+  if (!summary) throw new ApiError(404, NOTHING_KNOWN)
   const lines: SinkLine[] = [
     ...waiting.map(({ lane, sink, isQuarantined, delivery }) => ({
       sink,
@@ -118,8 +120,16 @@ export async function eventStoryOf(
     ...(header?.changes && { changes: header.changes.map((it) => ({ ...it })) }),
     ...(event
       ? { rules: explained(run, event, records, caller) }
-      : { rulesMissing: await whyNoRules(parts) }),
+      : { rulesMissing: await whyNoRules(parts, journal) }),
   }
+}
+
+const NOTHING_KNOWN = 'nothing is known of this event: it is in no lane, and not in the history'
+
+/** When an event was attempted or suppressed first, as far as that is recorded. */
+function firstAttemptMs(records: readonly HistoryRecord[]): number | undefined {
+  const oldest = records.at(-1)
+  return oldest?.attempts[0]?.atMs ?? oldest?.atMs
 }
 
 function linesOf(record: HistoryRecord): SinkLine[] {
@@ -247,9 +257,13 @@ function resultOf(
   return { outcome, sinks: [...sinks], ...(limit && { limit }), ...(error !== undefined && { error }) }
 }
 
-async function whyNoRules({ redis, keys }: EventParts): Promise<string> {
+async function whyNoRules(
+  { redis, keys }: EventParts,
+  { isComplete }: { isComplete: boolean },
+): Promise<string> {
   const { oldestMs } = await journalExtent(redis, keys)
   if (oldestMs === undefined)
     return 'there is no journal: with "journal: { keep: 24h }" in the configuration, rules are explained for events from then on'
+  if (!isComplete) return 'the journal is long, and this event was not found in it in time'
   return `the journal, which begins at ${new Date(oldestMs).toISOString()}, does not have this event`
 }

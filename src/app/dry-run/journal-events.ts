@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { ClusterEvent, Resource } from '../../model/event.ts'
 import type { JournalRecord } from '../../model/journal-record.ts'
-import { journalExtent, readJournal } from '../../store/commit/journal.ts'
+import { isEventKind } from '../../rules/kind.ts'
+import { journalExtent, journalOfObject, readJournal } from '../../store/commit/journal.ts'
 import { replay } from '../../store/commit/journal-replay.ts'
 import type { Keys } from '../../store/keys.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
@@ -34,39 +35,49 @@ interface JournalParts {
   salt: Buffer
 }
 
-/** A journal of the default size is read in less. */
 const WITHIN_MS = 3_000
 
-/** Returns an event as rules saw it, with its previous object; undefined where the journal does not have it, or is too long to look through. */
+/**
+ * Returns an event as rules saw it, with its previous object where that is found. It was committed about `aboutMs` or before: from there the
+ * journal is read back. `isComplete` is false if that ended before its beginning, for want of time.
+ */
 export async function eventInJournal(
   { redis, keys, cluster, salt }: JournalParts,
   id: string,
   { named, needs: { inTemplates } }: Pick<ConfigSnapshot, 'named' | 'needs'>,
-  signal: AbortSignal,
-): Promise<ClusterEvent | undefined> {
-  const [, uid = ''] = id.split('/')
-  const records = recordsOf(redis, keys, uid, signal)
-  for await (const event of eventsOf(records, { cluster, salt, named, inTemplates }))
-    if (event.id === id) return event
-  return undefined
+  {
+    aboutMs,
+    signal,
+    withinMs = WITHIN_MS,
+  }: { aboutMs?: number | undefined; signal: AbortSignal; withinMs?: number },
+): Promise<{ event: ClusterEvent | undefined; isComplete: boolean }> {
+  const [, uid = '', resourceVersion, type] = id.split('/')
+  const endMs = performance.now() + withinMs
+  let own: JournalRecord | undefined
+  let previous: JournalRecord | undefined
+  let isComplete = true
+  for await (const records of journalOfObject(redis, keys, { uid, aboutMs, signal })) {
+    for (const record of records) {
+      const isOwn = record.resourceVersion === resourceVersion && record.type === type
+      if (isOwn) own = record
+      else if (own) previous ??= record
+    }
+    if (previous || (own && !hasPrevious(own))) break
+    isComplete = performance.now() <= endMs
+    if (!isComplete) break
+  }
+  const found = [previous, own].filter((it) => it !== undefined)
+  const events = eventsOf(found, { cluster, salt, named, inTemplates })
+  return { event: (await Array.fromAsync(events)).find((it) => it.id === id), isComplete }
 }
 
-async function* recordsOf(
-  redis: Redis,
-  keys: Keys,
-  uid: string,
-  signal: AbortSignal,
-): AsyncGenerator<JournalRecord> {
-  const endMs = performance.now() + WITHIN_MS
-  for await (const record of readJournal(redis, keys, { signal })) {
-    if (record.uid === uid) yield record
-    if (performance.now() > endMs) return
-  }
+function hasPrevious({ type, source: { resource } }: JournalRecord): boolean {
+  return type !== 'ADDED' && !isEventKind(resource)
 }
 
 /** Makes the events of records as a commit made them. */
 function eventsOf(
-  records: AsyncIterable<JournalRecord>,
+  records: AsyncIterable<JournalRecord> | Iterable<JournalRecord>,
   { sinceMs, onUnknown, ...context }: Omit<ReplayOptions, 'sinceMs'> & { sinceMs?: number },
 ): AsyncGenerator<ClusterEvent> {
   return replay(records, {

@@ -19,7 +19,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 
 /** Yields the events of records, each with its previous object; Events have none, as in a commit. Skips unreadable records. */
 export async function* replay(
-  records: AsyncIterable<JournalRecord>,
+  records: AsyncIterable<JournalRecord> | Iterable<JournalRecord>,
   { scan, normalise, maxBytes = MAX_BYTES, sinceMs = 0, onUnknown }: ReplayParts,
 ): AsyncGenerator<ClusterEvent> {
   const before = new States(maxBytes)

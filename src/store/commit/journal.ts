@@ -93,14 +93,36 @@ const MARGIN_MS = 60_000
 export async function* readJournal(
   redis: Redis,
   keys: Keys,
-  { sinceMs = 0, signal }: { sinceMs?: number; signal?: AbortSignal } = {},
+  { sinceMs = 0 }: { sinceMs?: number } = {},
 ): AsyncGenerator<JournalRecord> {
   let from = String(Math.max(0, Math.floor(sinceMs) - MARGIN_MS))
   for (;;) {
-    signal?.throwIfAborted()
     const entries = await redis.xrangeBuffer(keys.journal, from, '+', 'COUNT', PAGE)
     for (const [, [, payload]] of entries)
       for (const record of unpackJournal(payload as Buffer)) if (record.observedAtMs >= sinceMs) yield record
+    const last = entries.at(-1)?.[0]
+    if (last === undefined) return
+    from = `(${last.toString()}`
+  }
+}
+
+/**
+ * Yields the records of one object, the newest first, from about a time back, or from the end: a page may have none, so that a reader can stop.
+ * Throws when an entry is of another format.
+ */
+export async function* journalOfObject(
+  redis: Redis,
+  keys: Keys,
+  { uid, aboutMs, signal }: { uid: string; aboutMs?: number | undefined; signal: AbortSignal },
+): AsyncGenerator<JournalRecord[]> {
+  let from = aboutMs === undefined ? '+' : String(Math.floor(aboutMs) + MARGIN_MS)
+  for (;;) {
+    signal.throwIfAborted()
+    const entries = await redis.xrevrangeBuffer(keys.journal, from, '-', 'COUNT', PAGE)
+    yield entries.flatMap(([, [, payload]]) => {
+      const records = [...unpackJournal(payload as Buffer, uid)]
+      return records.filter((it) => it.uid === uid).toReversed()
+    })
     const last = entries.at(-1)?.[0]
     if (last === undefined) return
     from = `(${last.toString()}`
@@ -125,9 +147,11 @@ export async function journalExtent(
   }
 }
 
-function* unpackJournal(payload: Buffer): Generator<JournalRecord> {
+/** Nothing of an entry that does not have the text. */
+function* unpackJournal(payload: Buffer, text = ''): Generator<JournalRecord> {
   if (payload[0] !== ZSTD_DICTIONARY_1) throw new Error(`journal entry of unknown format ${payload[0]}`)
   const raw = decompress(payload.subarray(1))
+  if (!raw.includes(text)) return
   let end = raw.indexOf(LINE_BREAK)
   const source = JSON.parse(raw.toString('utf8', 0, end)) as JournalSource
   while (end + 1 < raw.length) {

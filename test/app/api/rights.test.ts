@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AccessSettings, createAccess } from '../../../src/observe/server/access.ts'
 import { type ApiCall, createSite } from '../../../src/observe/server/site.ts'
@@ -57,6 +58,17 @@ test('a token with namespaces gets the rules that match an event, without their 
   const own = await rulesFor(SHOP)
   expect(own.map(({ rule }: any) => rule)).toEqual(['everything'])
   expect(own[0].place).toBeUndefined()
+})
+
+test('for a token with namespaces the journal is not searched for an unknown event', async () => {
+  const redis = new Redis(bed.redis.url)
+  // It shows when the journal is read.
+  const entry = await redis.xadd(bed.keys.journal, '*', 'z', 'unreadable')
+  const path = `/api/v1/events/${encodeURIComponent('cluster/uid-of-nothing/1/ADDED')}`
+  expect((await bed.ask(path, READER)).status).toBe(500)
+  expect((await bed.ask(path, SHOP)).status).toBe(404)
+  await redis.xdel(bed.keys.journal, entry ?? '')
+  redis.disconnect()
 })
 
 test('a token with namespaces does not get values of conditions that name others', async () => {
