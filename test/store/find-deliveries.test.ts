@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { encodeEntries } from '../../src/store/entry.ts'
-import { findDeliveries } from '../../src/store/history/find-deliveries.ts'
-import { historyTarget } from '../../src/store/history/history-target.ts'
+import { findDeliveries, newestId } from '../../src/store/history/find-deliveries.ts'
+import { nameOf, packHistory } from '../../src/store/history/history-format.ts'
+import { historyTarget, objectTarget } from '../../src/store/history/history-target.ts'
+import { readHistory } from '../../src/store/history/read-history.ts'
 import { PageSize } from '../../src/store/lanes/page-size.ts'
 import { startLaneBed } from './lane-bed.ts'
 import { headerFor } from './objects.ts'
@@ -48,4 +50,43 @@ test('a search among large deliveries reads a few at a time, and keeps no object
   }
   expect(counts.length).toBeGreaterThan(10)
   expect(Math.max(...counts)).toBeLessThanOrEqual(4)
+})
+
+test('an object whose name has the same hash is not in the story of another', async () => {
+  await using it = await startLaneBed()
+  const { redis, keys } = it
+  const own = { kind: 'Deployment', namespace: 'pay', name: 'web' }
+  const other = { kind: 'ConfigMap', namespace: 'evil', name: '6qkbvwv' }
+  expect(nameOf(other.kind, other.namespace, other.name)).toEqual(nameOf('Deployment', 'pay', 'web'))
+  for (const [i, object] of [own, other].entries()) {
+    const event = { id: `c/uid-${i}/1/ADDED`, type: 'ADDED' as const, apiVersion: 'v1', ...object }
+    const outcome = { outcome: 'delivered' as const, rule: 'all', sinks: ['hook'], attempts: [] }
+    await redis.xadd(keys.history, '*', 'z', packHistory([[{ ...outcome, atMs: 1_000 + i, event }]]))
+  }
+  const target = objectTarget('deploy', 'pay', 'web')
+  const found = await findDeliveries(it, target, () => true)
+  expect(newestId(found)).toBe('c/uid-0/1/ADDED')
+  const records = await Array.fromAsync(readHistory(redis, keys, { target }))
+  expect(records.map(({ event }) => event.name)).toEqual(['web'])
+})
+
+test('a digest is in the story of each of its objects', async () => {
+  await using it = await startLaneBed()
+  const { redis, keys } = it
+  const event = { id: 'c/uid-a/1/ADDED', type: 'ADDED' as const, apiVersion: 'v1', kind: 'Node', name: 'a' }
+  const objects = ['Node//a', 'Pod/shop/b']
+  const record = {
+    ...{ outcome: 'delivered' as const, atMs: 1_000, event, rule: 'all', sinks: ['hook'], attempts: [] },
+    notice: { kind: 'digest' as const, count: 2, objects },
+  }
+  await redis.xadd(keys.history, '*', 'z', packHistory([[record]]))
+  const targets = [
+    objectTarget('no', undefined, 'a'),
+    objectTarget('Pod', 'shop', 'b'),
+    objectTarget('pods', 'pay', 'b'),
+  ]
+  const found = await Promise.all(
+    targets.map((target) => Array.fromAsync(readHistory(redis, keys, { target }))),
+  )
+  expect(found.map(({ length }) => length)).toEqual([1, 1, 0])
 })

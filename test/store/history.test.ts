@@ -4,6 +4,7 @@ import { silentLog } from '../../src/observe/log.ts'
 import type { Outcome } from '../../src/sink/index.ts'
 import { startHistory } from '../../src/store/history/history.ts'
 import { nameOf, nameOfUid, packHistory, unpackHistory } from '../../src/store/history/history-format.ts'
+import { historyTarget } from '../../src/store/history/history-target.ts'
 import { noteHistoryLoss, readHistory } from '../../src/store/history/read-history.ts'
 import { ACKNOWLEDGE, ackArguments, type LaneAcks } from '../../src/store/lanes/ack-script.ts'
 import { readStatus } from '../../src/store/ledger.ts'
@@ -135,7 +136,7 @@ test('a delivery leaves one record, with its failed attempts, and the ledger agr
   expect(attemptsOf('c').filter(({ error }) => error !== undefined)).toHaveLength(1)
   const { delivered, dead } = (await it.ledger()).sinks['hook'] ?? {}
   expect(final).toHaveLength(Number(delivered) + Number(dead))
-  expect(await collect(readHistory(it.redis, it.keys, { names: [nameOfUid('uid-b')] }))).toEqual(
+  expect(await collect(readHistory(it.redis, it.keys, { target: historyTarget('c/uid-b/1/ADDED') }))).toEqual(
     records.filter(({ event }) => event.name === 'b'),
   )
 })
@@ -165,7 +166,8 @@ test('an object that fails alone leaves a record of each attempt in quarantine',
   await it.put('hook/n1', 'odd@1')
   lanes.wake(['hook/n1'])
   await waitFor(() => sink.took.includes('odd@1'), { what: 'the odd one to pass' })
-  const recordsOf = () => collect(readHistory(it.redis, it.keys, { names: [nameOfUid('uid-odd')] }))
+  const recordsOf = () =>
+    collect(readHistory(it.redis, it.keys, { target: historyTarget('c/uid-odd/1/ADDED') }))
   await waitFor(async () => (await recordsOf())[0]?.outcome === 'delivered', { what: 'its last record' })
   const records = await recordsOf()
   expect(new Set(records.slice(1).map(({ outcome }) => outcome))).toEqual(new Set(['failed']))

@@ -48,11 +48,11 @@ export async function historyPage(
   const isWanted = recordFilter(query)
   // With kind and name Redis finds the records; an object without a namespace may be one of the cluster, or any.
   const isExact = kind !== undefined && name !== undefined && namespace !== undefined
-  const names = isExact ? objectTarget(kind, namespace, name).names : undefined
+  const target = isExact ? objectTarget(kind, namespace, name) : undefined
   const items: HistoryRecord[] = []
   const timeSlice = new TimeSlice()
   for await (const placed of readHistoryPage(redis, keys, {
-    ...(names && { names }),
+    target,
     ...(since !== undefined && { sinceMs: since }),
     ...(until !== undefined && { untilMs: until }),
     cursor,

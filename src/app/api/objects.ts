@@ -56,7 +56,7 @@ export async function findObjects(
   let isComplete = true
   const bounds = { ...HISTORY_BOUNDS, withinMs: WITHIN_MS }
   for await (const { record } of readHistoryPage(queue.redis, queue.keys, {
-    ...(target && { names: target.names }),
+    target,
     bounds,
   })) {
     if (record) note(record.event, record.atMs)

@@ -48,10 +48,9 @@ export async function storyOf(
     if (surplus.length > 0) isComplete = false
   }
   const timeSlice = new TimeSlice()
-  const { names } = target
   let end: Pick<Story, 'next' | 'stoppedAtMs'> = {}
   for await (const placed of readHistoryPage(queue.redis, queue.keys, {
-    names,
+    target,
     cursor: page.cursor,
     signal,
     bounds,

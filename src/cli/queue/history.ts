@@ -29,7 +29,7 @@ export async function history(object: string | undefined, options: HistoryOption
   const records: HistoryRecord[] = []
   let isMore = false
   for await (const record of readHistory(queue.redis, queue.keys, {
-    ...(target && { names: target.names }),
+    target,
     sinceMs,
   })) {
     if (target?.id !== undefined && !isOf(target.id, record)) continue

@@ -126,14 +126,14 @@ export async function findDeliveries(
 
 async function recordsOf(
   { redis, keys }: { redis: Redis; keys: Keys },
-  { names, id }: HistoryTarget,
+  target: HistoryTarget,
   { records: most = MOST_RECORDS, history: bounds }: FindBounds,
 ): Promise<{ records: HistoryRecord[]; isRead: boolean }> {
   const records: HistoryRecord[] = []
   if (most === 0) return { records, isRead: true }
-  for await (const { record } of readHistoryPage(redis, keys, { names, bounds })) {
+  for await (const { record } of readHistoryPage(redis, keys, { target, bounds })) {
     if (!record) return { records, isRead: false }
-    if (id === undefined || isOf(id, record)) records.push(record)
+    if (target.id === undefined || isOf(target.id, record)) records.push(record)
     if (records.length === most) break
   }
   return { records, isRead: true }

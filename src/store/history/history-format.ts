@@ -76,12 +76,6 @@ export function unpackHistory(payload: Buffer): HistoryRecord[][] | undefined {
   }
 }
 
-/** Whether a record is about an object of one of these names. */
-export function isAbout(record: HistoryRecord, names: readonly Buffer[]): boolean {
-  const hashes = names.map((name) => name.readInt32BE())
-  return hashesOf(record).some((hash) => hashes.includes(hash))
-}
-
 function hashesOf({ event, notice }: HistoryRecord): number[] {
   const { kind, namespace, name } = event.regarding ?? event
   const hashes = [hashOfObject(kind, namespace, name)]

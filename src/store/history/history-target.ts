@@ -5,7 +5,7 @@ import { nameOf, nameOfUid } from './history-format.ts'
 export interface HistoryTarget {
   /** The event's id. */
   id?: string
-  /** As the history finds it; several spellings of a kind. */
+  /** As Redis finds it in the history: hashes, one for each spelling of a kind. */
   names: readonly Buffer[]
   /** Whether an object is the one that was asked for. */
   isObject(object: { kind: string; namespace?: string | undefined; name: string; uid?: string }): boolean
@@ -91,6 +91,17 @@ export function isAboutTarget({ id, isObject }: HistoryTarget, event: Sent['even
   if (id !== undefined) return event.id === id || event.id.startsWith(`${id}/`)
   const { kind = '', name = '', ...regarding } = event.event?.regarding ?? {}
   return isObject(event) || isObject({ kind, name, ...regarding })
+}
+
+/** Whether a record is about the object that is looked for, or of an event, about its object. */
+export function isRecordOf({ isObject }: HistoryTarget, { event, notice }: HistoryRecord): boolean {
+  const uid = event.id.split('/')[1] ?? ''
+  if (isObject({ ...(event.regarding ?? event), uid })) return true
+  if (notice?.kind !== 'digest') return false
+  return notice.objects.some((object) => {
+    const [kind = '', namespace = '', name = ''] = object.split('/')
+    return isObject({ kind, namespace, name })
+  })
 }
 
 /** Whether a record or delivery is of an event: a digest or resolve notification has the id of its event, and more behind it. */

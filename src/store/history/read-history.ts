@@ -2,12 +2,13 @@ import type { Redis } from 'ioredis'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Keys } from '../keys.ts'
 import { findField } from '../lanes/read-lane.ts'
-import { isAbout, unpackHistory } from './history-format.ts'
+import { unpackHistory } from './history-format.ts'
+import { type HistoryTarget, isRecordOf } from './history-target.ts'
 
-/** What is looked for: entries with one of these names, no older than a time. */
+/** What is looked for: records of an object, no older than a time. */
 interface HistoryQuery {
-  /** See `nameOf`; undefined: everything. */
-  names?: readonly Buffer[]
+  /** Undefined: everything. Of an event: all of its object. */
+  target?: HistoryTarget | undefined
   sinceMs?: number
   untilMs?: number
   /** Of a `PlacedRecord`: only what comes behind it. */
@@ -164,7 +165,7 @@ const MARGIN_MS = 60_000
 async function* recordsOf(
   redis: Redis,
   key: string,
-  { names = [], sinceMs = 0, untilMs = Number.POSITIVE_INFINITY, signal }: HistoryQuery,
+  { target, sinceMs = 0, untilMs = Number.POSITIVE_INFINITY, signal }: HistoryQuery,
   behind: string,
   spent: { bytes: number },
 ): AsyncGenerator<Step> {
@@ -173,14 +174,14 @@ async function* recordsOf(
   const newest = Number.isFinite(untilMs) ? String(Math.floor(untilMs) + MARGIN_MS) : '+'
   for (let from = lastEntry || newest; from !== ''; ) {
     signal?.throwIfAborted()
-    const { last, bytes, rows } = await page(redis, key, from, oldest, names)
+    const { last, bytes, rows } = await page(redis, key, from, oldest, target?.names ?? [])
     spent.bytes += bytes
     for (const [id, fields] of rows)
       for (const [index, record] of recordsIn(fields).entries()) {
         if (id === lastEntry && index <= Number(lastIndex)) continue
         const isWithin = record.atMs >= sinceMs && record.atMs <= untilMs
-        if (isWithin && (names.length === 0 || isAbout(record, names)))
-          yield { record, place: `${id}.${index}` }
+        // An entry has several records, and other objects may have the hashes that Redis finds it by.
+        if (isWithin && (!target || isRecordOf(target, record))) yield { record, place: `${id}.${index}` }
       }
     // A later query goes on behind all records of the entry.
     if (last !== '') yield { place: `${last}.999999999` }
