@@ -335,9 +335,13 @@ test('a silence is added and ended', async () => {
   // A namespace of its own: processes read a moment later that it has ended.
   await visit('/silences')
   await page.getByLabel('namespace').fill('quiet')
+  // The comma is of the regular expression.
+  const names = String.raw`/^web-\d{1,3}$/`
+  await page.getByLabel('name', { exact: true }).fill(names)
   await page.getByLabel('why').fill('roll-out of 1.44')
   await page.getByRole('button', { name: 'Silence' }).click()
   await expectText(row('Silences', 'quiet'), 'roll-out of 1.44')
+  await expectText(row('Silences', 'quiet'), names)
   await row('Silences', 'quiet').getByRole('button', { name: 'End now' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click()
   await waitFor(async () => (await bed.api('/overview')).silences === 0, { what: 'the end of the silence' })

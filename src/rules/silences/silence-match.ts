@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { SilencedEvent, SilenceMatch } from '../../model/control.ts'
 import type { ClusterEvent, EventHeader } from '../../model/event.ts'
 import { nearest } from '../../text/closest-match.ts'
+import { splitPatterns } from '../../text/split-patterns.ts'
 import type { Condition } from '../condition.ts'
 import { type Compiled, compiled, type Fault, faulty, under } from '../fault.ts'
 import { type KindTest, kindOfEvent } from '../kind.ts'
@@ -197,13 +198,8 @@ function partsOf(text: string): string[] {
 
 function patternsOf(key: string, text: string, isNegated: boolean): string | string[] {
   if (SELECTORS.includes(key)) return text
-  const values = alternatives(text).map((it) => (isNegated ? `!${it}` : it))
+  const values = splitPatterns(text, '|').map((it) => (isNegated ? `!${it}` : it))
   return values.length === 1 ? (values[0] as string) : values
-}
-
-/** Splits at "|", but not within a regular expression. */
-function alternatives(text: string): string[] {
-  return text.match(/!?\/(?:\\.|[^\\/])*\/(?=\s*(?:\||$))|[^|]+/g)?.map((it) => it.trim()) ?? [text]
 }
 
 function setAt(match: Record<string, unknown>, key: string, value: unknown) {

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { splitPatterns } from '../../../text/split-patterns.ts'
 import { type RequestError, send } from '../data/request.ts'
 import { announce } from '../data/state.ts'
 import { Mark } from '../parts/mark.tsx'
@@ -93,9 +94,6 @@ export function SilenceForm({ onAdded }: { onAdded: () => void }) {
 }
 
 function matcher(text: string): string | string[] {
-  const parts = text
-    .split(',')
-    .map((it) => it.trim())
-    .filter(Boolean)
+  const parts = splitPatterns(text, ',').filter(Boolean)
   return parts.length === 1 ? (parts[0] ?? '') : parts
 }
