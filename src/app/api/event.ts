@@ -172,10 +172,10 @@ function deliveryFinder(
 }
 
 /** A message that cannot be rendered any more, such as one of a removed sink, is left out. */
-function notificationOf({ snapshot }: DryRun, delivery: Delivery): Notification | undefined {
+function notificationOf({ snapshot, messageOf }: DryRun, delivery: Delivery): Notification | undefined {
   if (!snapshot.config.sinks.some(({ name }) => name === delivery.sink)) return undefined
   try {
-    const message = snapshot.choices.render(delivery, 0)
+    const message = messageOf(delivery, Date.now())
     const { target, body } = shownPreview({ snapshot }, message, delivery.sink)
     return {
       ...contentOf(message, (text) => snapshot.choices.plainOf(text, delivery.sink)),

@@ -66,6 +66,8 @@ export interface DryRun {
   readonly snapshot: ConfigSnapshot
   /** Times must not decrease. Call `advance` first: it runs the timers that are due. */
   evaluate(event: ClusterEvent, atMs: number): EventResult
+  /** Renders the message of a delivery as of a time; its content is to be read before the next call. */
+  messageOf(delivery: Delivery, atMs: number): Message
   /** Evaluates all conditions of one rule. */
   conditionsOf(rule: string, event: ClusterEvent): RuleConditions
   /** Runs the timers of limits up to a time. */
@@ -154,6 +156,10 @@ export async function createDryRun({ config, load, silences }: DryRunOptions): P
 
   return {
     snapshot,
+    messageOf(delivery, atMs) {
+      nowMs = atMs
+      return snapshot.choices.render(delivery, 0)
+    },
     conditionsOf(rule, event) {
       conditionsOf ??= ruleConditions(config)
       return conditionsOf(rule, event)

@@ -305,3 +305,15 @@ test.each([
   expect(answer.body).toMatchObject({ type: 'about:blank', status, title: expect.any(String) })
   expect(answer.body.detail).not.toMatch(/\n|at .*\.ts/)
 })
+
+test('a notification is rendered again with the time of now', async () => {
+  const text = '{{ "2020-01-01T00:00:00Z" | age }}'
+  const rules = `[{ name: all, to: [good], message: { text: '${text}' } }]`
+  await using own = await startApiBed({ rules })
+  own.change('ADDED', 'shop', 'bad-age')
+  const letter = await waitFor(async () => (await own.ask('/api/v1/dead-letters')).body.items[0], {
+    what: 'the dead letter',
+  })
+  const { body } = await own.ask(`/api/v1/events/${encodeURIComponent(letter.event.id)}`)
+  expect(body.sinks[0].notification.text).toMatch(/^\d+y/)
+})
