@@ -20,7 +20,7 @@ import type {
   DeadLettersQuery,
 } from './contract.ts'
 import { ApiError } from './routes.ts'
-import { mayRead, mayReadAll } from './scope.ts'
+import { mayRead, mayReadAll, visibleDetail } from './scope.ts'
 
 interface Queue {
   redis: Redis
@@ -86,7 +86,7 @@ function itemOf(
   { id, sink, rule, reason, atMs, count, delivery, ...letter }: StoredDeadLetter,
   caller: Reader,
 ): DeadLetter {
-  const detail = !delivery || mayReadAll(caller, delivery) ? letter.detail : OF_OTHERS
+  const detail = !delivery || mayReadAll(caller, delivery) ? visibleDetail(caller, letter.detail) : OF_OTHERS
   const about = { id, sink, rule, reason, detail, atMs: Math.max(0, Math.round(atMs)), count }
   if (!delivery) return about
   const { notice, event } = delivery

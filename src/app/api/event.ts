@@ -17,7 +17,7 @@ import { limitTexts } from '../dry-run/rule-texts.ts'
 import type { EventStory, EventSummary, ExplainedRule, Notification, SinkLine } from './contract.ts'
 import { asItem, HISTORY_BOUNDS } from './history.ts'
 import { ApiError } from './routes.ts'
-import { mayRead, mayReadAll, visibleRecord } from './scope.ts'
+import { mayRead, mayReadAll, visibleDetail, visibleRecord } from './scope.ts'
 import { BOUNDS, waitingSinceMs } from './story.ts'
 
 interface EventParts {
@@ -91,7 +91,7 @@ export async function eventStoryOf(
         attempts: [],
         attemptCount: 0,
         reason,
-        ...(mayReadAll(caller, delivery) && { detail }),
+        ...(mayReadAll(caller, delivery) && { detail: visibleDetail(caller, detail) }),
         deadLetterId,
       })
   }
@@ -230,10 +230,9 @@ function explained(
     ...(place !== undefined && !namespaces && { place }),
     conditions: conditions.map(({ name, expected, seen, holds, error }) => ({
       name,
-      ...((!namespaces || NAMES_NOTHING.has(name)) && { expected }),
+      ...((!namespaces || NAMES_NOTHING.has(name)) && { expected, ...(error !== undefined && { error }) }),
       seen: seen === undefined ? null : cut(seen),
       holds,
-      ...(error !== undefined && { error }),
     })),
     limits: limitTexts(config as Config['rules'][number]),
     ...(result && {

@@ -1,6 +1,7 @@
 import type { Delivery } from '../../model/delivery.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import type { Caller } from '../../observe/server/access.ts'
+import { LAST_FAILURE } from '../../store/lanes/delivery-policy.ts'
 
 /** What of an event decides who may read it. */
 interface Placed {
@@ -27,24 +28,28 @@ export function mayReadAll(reader: Reader, { event, notice }: Pick<Delivery, 'ev
   return notice.count <= notice.items.length && notice.items.every((item) => mayRead(reader, item))
 }
 
+/** Returns the text of a dead letter as a caller may read it: the last failure of the sink may be of an object of others. */
+export function visibleDetail({ namespaces }: Reader, detail: string): string {
+  return namespaces ? (detail.split(LAST_FAILURE, 1)[0] ?? '') : detail
+}
+
 /**
- * Returns the record as a caller may read it; undefined if it may not. A digest is of objects of several namespaces: those of others are
- * left out, and with them the texts that may name them.
+ * Returns the record as a caller may read it; undefined if it may not. A failed attempt may be a call for several objects, whose answer names any
+ * of them. A digest is of objects of several namespaces: those of others are left out, and with them the texts that may name them.
  */
 export function visibleRecord(caller: Reader, record: HistoryRecord): HistoryRecord | undefined {
   const { namespaces } = caller
   if (!namespaces) return record
   if (!mayRead(caller, record.event)) return undefined
-  const { notice } = record
-  if (notice?.kind !== 'digest') return record
-  const objects = notice.objects.filter((object) => namespaces.includes(object.split('/')[1] ?? ''))
-  if (objects.length === notice.objects.length && notice.count <= objects.length) return record
-  const { title: _, detail: __, ...rest } = record
-  return {
-    ...rest,
-    attempts: record.attempts.map(({ error, ...it }) =>
-      error === undefined ? it : { ...it, error: 'failed' },
-    ),
-    notice: { ...notice, objects },
+  const { notice, detail } = record
+  const own: HistoryRecord = {
+    ...record,
+    ...(detail !== undefined && { detail: visibleDetail(caller, detail) }),
+    attempts: record.attempts.map((it) => (it.error === undefined ? it : { ...it, error: 'failed' })),
   }
+  if (notice?.kind !== 'digest') return own
+  const objects = notice.objects.filter((object) => namespaces.includes(object.split('/')[1] ?? ''))
+  if (objects.length === notice.objects.length && notice.count <= objects.length) return own
+  const { title: _, detail: __, ...rest } = own
+  return { ...rest, notice: { ...notice, objects } }
 }

@@ -14,7 +14,7 @@ import type { Keys } from '../../store/keys.ts'
 import { TimeSlice } from '../../text/yielding.ts'
 import type { Story, StoryItem, StoryOutcome } from './contract.ts'
 import { HISTORY_BOUNDS, requireCursor } from './history.ts'
-import { mayRead, mayReadAll, visibleRecord } from './scope.ts'
+import { mayRead, mayReadAll, visibleDetail, visibleRecord } from './scope.ts'
 
 /** One page reads so much of the history, and looks at so much of what waits. */
 const STORY_BOUNDS = { ...HISTORY_BOUNDS, records: 5_000 }
@@ -40,8 +40,7 @@ export async function storyOf(
     const found = await findDeliveries(queue, target, () => true, { ...BOUNDS, records: 0 })
     isComplete = found.isComplete
     for (const it of found.waiting) if (mayRead(caller, it.delivery.event)) addWaiting(story, it)
-    for (const it of found.letters)
-      if (mayRead(caller, it.delivery.event)) addLetter(story, it, mayReadAll(caller, it.delivery))
+    for (const it of found.letters) if (mayRead(caller, it.delivery.event)) addLetter(story, it, caller)
     // One object can have thousands of deliveries that wait.
     const surplus = inOrder([...story.values()]).slice(page.limit)
     for (const { id } of surplus) story.delete(id)
@@ -189,7 +188,11 @@ function addWaiting(story: Map<string, StoryItem>, { sink, delivery, isQuarantin
   add(item, { sink, rule: delivery.rule, outcome: 'waiting', atMs, attempts: 0, ...quarantined })
 }
 
-function addLetter(story: Map<string, StoryItem>, letter: FoundLetter, withDetail: boolean): void {
+function addLetter(
+  story: Map<string, StoryItem>,
+  letter: FoundLetter,
+  caller: Pick<Caller, 'namespaces'>,
+): void {
   const { id, sink, rule, reason, detail, atMs, delivery } = letter
   const item = itemOf(story, eventIdOf(delivery.event.id), () => aboutHeader(delivery.event, atMs))
   add(item, {
@@ -199,7 +202,7 @@ function addLetter(story: Map<string, StoryItem>, letter: FoundLetter, withDetai
     atMs,
     attempts: 0,
     reason,
-    ...(withDetail && { detail }),
+    ...(mayReadAll(caller, delivery) && { detail: visibleDetail(caller, detail) }),
     deadLetterId: id,
   })
 }

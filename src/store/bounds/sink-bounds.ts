@@ -6,6 +6,7 @@ import { writtenDuration } from '../../sink/duration.ts'
 import type { Enqueued } from '../entry.ts'
 import { type Keys, sinkOf } from '../keys.ts'
 import type { DeadReason } from '../lanes/ack-script.ts'
+import { LAST_FAILURE } from '../lanes/delivery-policy.ts'
 import type { Item } from '../lanes/lane-entries.ts'
 import type { LaneWorker } from '../lanes/lane-worker.ts'
 import type { DeliveringSince } from '../lanes/outages.ts'
@@ -222,7 +223,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
 
   function becauseOf(sink: string): string {
     const failure = parts.lastError(sink)
-    return failure === undefined ? '' : `; last failure: ${failure}`
+    return failure === undefined ? '' : `${LAST_FAILURE}${failure}`
   }
 
   function noteTrend(sink: string, state: KnownSink, { maxBytes, maxAgeMs }: QueueBounds): void {

@@ -270,8 +270,11 @@ export function isExpired(
   return failingForMs > maxAgeMs && observedAtMs < beforeMs
 }
 
+/** Before the last failure of a sink, of whichever object, in the text of a dead letter: not every reader may read what is behind it. */
+export const LAST_FAILURE = '; last failure: '
+
 function expiry(detail: string): { reason: Reason; detail: string } {
-  return { reason: 'expired', detail: `waited too long; last failure: ${detail}` }
+  return { reason: 'expired', detail: `waited too long${LAST_FAILURE}${detail}` }
 }
 
 /** Returns the pause before the next attempt of a quarantined object, in milliseconds. */

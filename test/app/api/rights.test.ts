@@ -1,13 +1,19 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { HistoryRecord } from '../../../src/model/history-record.ts'
 import { type AccessSettings, createAccess } from '../../../src/observe/server/access.ts'
 import { type ApiCall, createSite } from '../../../src/observe/server/site.ts'
+import { encodeEntries } from '../../../src/store/entry.ts'
+import { packHistory } from '../../../src/store/history/history-format.ts'
+import { LAST_FAILURE } from '../../../src/store/lanes/delivery-policy.ts'
+import { headerFor } from '../../store/objects.ts'
 import { waitFor } from '../../wait-for.ts'
 import { type ApiBed, bearer, startApiBed, TOKENS, WITH_TOKENS } from './bed.ts'
 
 const RULES = `
   - { name: everything, to: [good] }
   - { name: of-teams, when: { kind: ConfigMap, namespace: [shop, hidden-team], name: [named, hidden-team-db] }, if: 'object.metadata.name != "hidden-team"', to: [good] }
+  - { name: untestable, when: { name: too-long, annotations: { note: "/hidden-team(a|b){1,400}z/" } }, onError: deliver, to: [other] }
   - { name: limited, when: { name: limited }, to: [slow], throttle: { every: 1s } }
   - { name: odd-groups, when: { name: "odd-*" }, to: [slow], group: { by: kind, wait: 1s } }
   - { name: bad-groups, when: { name: "bad-*" }, to: [slow], group: { by: kind, wait: 1s } }`
@@ -50,6 +56,7 @@ test('a token with namespaces gets the rules that match an event, without their 
   expect(all.map(({ rule }: any) => rule)).toEqual([
     'everything',
     'of-teams',
+    'untestable',
     'limited',
     'odd-groups',
     'bad-groups',
@@ -88,6 +95,23 @@ test('a token with namespaces does not get values of conditions that name others
   expect(shown).toContainEqual(['namespace', undefined, 'shop', true])
 })
 
+test('nor those of a condition that could not be tested', async () => {
+  const metadata = { name: 'too-long', namespace: 'shop', uid: 'uid-too-long', resourceVersion: '9003' }
+  const annotations = { note: 'x'.repeat(5_000) }
+  bed.change('ADDED', 'shop', 'too-long', { metadata: { ...metadata, annotations } })
+  const story = '/api/v1/objects/ConfigMap/shop/too-long/events'
+  const { id } = await outcomeOf(story, 'untestable', 'delivered')
+  const path = `/api/v1/events/${encodeURIComponent(id)}`
+  const errorsFor = async (caller: object) =>
+    (await bed.ask(path, caller)).body.rules
+      ?.find(({ rule }: any) => rule === 'untestable')
+      ?.conditions.map(({ error = '' }: any) => error)
+      .join('')
+  const whole = await waitFor(() => errorsFor(READER), { what: 'the event in the journal' })
+  expect(whole).toContain('hidden-team')
+  expect(await errorsFor(SHOP)).toBe('')
+})
+
 test.each([
   ['waits', 'odd-groups', 'odd-', 'waiting'],
   ['is a dead letter', 'bad-groups', 'bad-', 'dead'],
@@ -108,6 +132,47 @@ test.each([
   const choice = asJson(TOKENS.shop, { ids: [deadLetterId] })
   expect((await bed.ask('/api/v1/dead-letters/drop', choice)).body).toMatchObject({ done: 0 })
   expect((await bed.ask(`/api/v1/dead-letters/${deadLetterId}`, READER)).status).toBe(200)
+})
+
+test('a token with namespaces gets no answer of a sink about objects of others', async () => {
+  const redis = new Redis(bed.redis.url)
+  const answer = 'HTTP 422: value-of-pay'
+  const detail = `more waited than the queue may have${LAST_FAILURE}rejected: ${answer}`
+  const event = { ...headerFor('given-up', '77', 'MODIFIED', 'uid-of-given-up'), namespace: 'shop' }
+  const { id, type, apiVersion, kind, namespace, name } = event
+  const about = { sink: 'good', rule: 'everything', reason: 'queue-full', detail }
+  const [entry] = encodeEntries([{ ...about, event, objectJson: Buffer.from('{}') }])
+  const fields = Object.entries({ ...about, lane: 'good/n0' }).flat()
+  const letter = await redis.xadd(bed.keys.deadLetters, '*', ...fields, 'z', entry?.payload ?? '')
+  const record: HistoryRecord = {
+    ...{
+      outcome: 'dead',
+      atMs: Date.now(),
+      rule: 'everything',
+      sinks: ['good'],
+      reason: 'queue-full',
+      detail,
+    },
+    attempts: [{ atMs: Date.now(), tookMs: 1, error: answer }],
+    event: { id, type, apiVersion, kind, namespace, name },
+  }
+  await redis.xadd(bed.keys.history, '*', 'z', packHistory([[record]]))
+  const paths = [
+    '/api/v1/dead-letters?reason=queue-full',
+    `/api/v1/dead-letters/${letter}`,
+    `/api/v1/events/${encodeURIComponent(id)}`,
+    '/api/v1/objects/ConfigMap/shop/given-up/events',
+    '/api/v1/history?outcome=dead&name=given-up',
+  ]
+  for (const path of paths) {
+    const [whole, own] = [await bed.ask(path, READER), await bed.ask(path, SHOP)]
+    expect([path, whole.status, own.status]).toEqual([path, 200, 200])
+    expect(JSON.stringify(whole.body)).toContain('value-of-pay')
+    expect(JSON.stringify(own.body)).toContain('given-up')
+    expect(JSON.stringify(own.body)).not.toContain('value-of-pay')
+  }
+  await redis.xdel(bed.keys.deadLetters, letter ?? '')
+  redis.disconnect()
 })
 
 test('a silence whose pattern cannot test a value neither loses the event nor stops its watch', async () => {
