@@ -226,7 +226,10 @@ const WELL_KNOWN: Readonly<Partial<Record<string, string>>> = {
   containerStatuses: 'status.containerStatuses',
 }
 
-/** The values at a path, by the keys of their `*` steps: two states of an object are compared key by key. */
+/**
+ * The values at a path, by the keys of the items that its steps select: two states of an object are compared key by key. Null is
+ * absent, as for the API server: whether it writes null or nothing differs between its versions.
+ */
 type Values = ReadonlyMap<string, unknown>
 
 /** A hostile object can have a hundred thousand values: further ones are ignored. */
@@ -286,21 +289,29 @@ function followList(
   const step = steps[at] as Step
   if (step.is === 'place') {
     if (step.place < list.length) follow(values, steps, list[step.place], at + 1, way)
-  } else if (step.is === 'item') {
-    for (const item of list)
-      if (textOf(memberOf(item, step.key)) === step.value) follow(values, steps, item, at + 1, way)
-  } else if (step.is === 'any') {
-    const name = nameOf(list)
-    for (const [place, item] of list.entries()) {
-      if (values.size >= MAX_VALUES) return
-      const key = name === undefined ? String(place) : String(memberOf(item, name))
-      follow(values, steps, item, at + 1, `${way}\0${shortKey(key)}`)
-    }
+    return
+  }
+  if (step.is === 'member') return
+  const items = step.is === 'any' ? list : itemsWith(step.key, step.value, list)
+  // `[name=app]` is one item. Of `[ready=false]` there can be several, now or in the other state.
+  if (step.is === 'item' && items.length === 1 && NAMES.includes(step.key))
+    return follow(values, steps, items[0], at + 1, way)
+  const name = nameOf(items)
+  for (const [place, item] of items.entries()) {
+    if (values.size >= MAX_VALUES) return
+    const key = name === undefined ? String(place) : String(memberOf(item, name))
+    follow(values, steps, item, at + 1, `${way}\0${shortKey(key)}`)
   }
 }
 
+function itemsWith(key: string, value: string, list: readonly unknown[]): unknown[] {
+  const items: unknown[] = []
+  for (const item of list) if (textOf(memberOf(item, key)) === value) items.push(item)
+  return items
+}
+
 /**
- * Whether the values at a path differ. Items that a `*` selects are matched by their natural key, not by their index; a list within a value
+ * Whether the values at a path differ. Items that a step selects are matched by their natural key, not by their index; a list within a value
  * is compared in its order.
  */
 export function differs(path: ValuePath, old: unknown, next: unknown): boolean {

@@ -122,4 +122,26 @@ describe('what differs', () => {
     ).toBe(true))
   it('is what was not there', () =>
     expect(changed('spec.paused', { spec: {} }, { spec: { paused: false } })).toBe(true))
+  it.each(['spec', 'spec.template', 'spec.template.metadata.*', 'spec.paused', 'spec.claims.*.status'])(
+    'is not null instead of absent: %s',
+    (path) => {
+      const withNull = {
+        spec: {
+          template: { metadata: { creationTimestamp: null, labels: { a: 'b' } } },
+          paused: null,
+          claims: [{ status: null, n: 1 }],
+        },
+      }
+      const without = { spec: { template: { metadata: { labels: { a: 'b' } } }, claims: [{ n: 1 }] } }
+      expect([changed(path, withNull, without), changed(path, without, withNull)]).toEqual([false, false])
+    },
+  )
+  it.each([
+    ['a value instead of null', { a: null, b: 1 }, { a: 0, b: 1 }],
+    ['another key beside a null', { a: null }, { b: 1 }],
+    ['an empty map instead of null', { a: null }, { a: {} }],
+  ])('is %s', (_, before, after) => {
+    const [old, next] = [{ spec: before }, { spec: after }]
+    expect([changed('spec', old, next), changed('spec', next, old)]).toEqual([true, true])
+  })
 })

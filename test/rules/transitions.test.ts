@@ -94,6 +94,24 @@ test.each<[expected: boolean, what: string, keys: object, given: Given]>([
     change({ spec: 1, status: 1 }, { spec: 1, status: 2 }),
   ],
   [
+    false,
+    'null that became absent',
+    { changed: 'spec.template' },
+    change({ spec: { template: { a: 1, created: null } } }, { spec: { template: { a: 1 } } }),
+  ],
+  [
+    true,
+    'a change beside null that became absent',
+    { changed: 'spec.n', unchanged: 'spec.template' },
+    change({ spec: { n: 1, template: { a: 1, created: null } } }, { spec: { n: 2, template: { a: 1 } } }),
+  ],
+  [
+    false,
+    'a state in which null became absent',
+    { 'to-state': { 'spec.a.*.b': '!x' } },
+    change({ spec: { a: [{ b: null }] } }, { spec: { a: [{}] } }),
+  ],
+  [
     true,
     'a state that was entered',
     { 'to-state': { 'status.phase': 'Failed' } },
