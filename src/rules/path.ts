@@ -247,14 +247,14 @@ export function valuesAt({ steps }: ValuePath, object: unknown): Values {
 
 /*
  * Called for each value of each event that a rule looks into: closures would halve the speed.
- * `way` has the keys of the `*` steps so far.
+ * `way` has the keys of the selected items so far.
  */
 
 type Found = Map<string, unknown>
 
 function follow(values: Found, steps: readonly Step[], value: unknown, at: number, way: string): void {
   const step = steps[at]
-  if (values.size >= MAX_VALUES) return
+  if (values.size >= MAX_VALUES || value === null) return
   if (!step) values.set(way, value)
   else if (Array.isArray(value)) followList(values, steps, value, at, way)
   else if (isMap(value)) followMap(values, steps, value, at, way)
@@ -368,7 +368,8 @@ function tooDeep(): RangeError {
 
 function isSame(a: unknown, b: unknown, depth = 0): boolean {
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null)
+    return (a ?? undefined) === (b ?? undefined)
   if (depth >= MAX_DEPTH) throw tooDeep()
   if (Array.isArray(a) || Array.isArray(b))
     return (
@@ -377,9 +378,8 @@ function isSame(a: unknown, b: unknown, depth = 0): boolean {
       a.length === b.length &&
       a.every((item, i) => isSame(item, b[i], depth + 1))
     )
-  const keys = Object.keys(a)
   return (
-    keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && isSame(memberOf(a, key), memberOf(b, key), depth + 1))
+    Object.keys(a).every((key) => isSame((a as Record<string, unknown>)[key], memberOf(b, key), depth + 1)) &&
+    Object.keys(b).every((key) => Object.hasOwn(a, key) || (b as Record<string, unknown>)[key] === null)
   )
 }

@@ -145,3 +145,30 @@ describe('what differs', () => {
     expect([changed('spec', old, next), changed('spec', next, old)]).toEqual([true, true])
   })
 })
+
+describe('several items with the same value of a key', () => {
+  const ports = (...list: [name: string, protocol: string, port: number][]) => ({
+    spec: { ports: list.map(([name, protocol, port]) => ({ name, protocol, port })) },
+  })
+  const TCP = 'spec.ports[protocol=TCP].port'
+  const two = ports(['http', 'TCP', 80], ['https', 'TCP', 443])
+
+  it('count all', () => expect(read(TCP, two)).toEqual([80, 443]))
+  it.each([
+    ['the first', ports(['http', 'TCP', 8080], ['https', 'TCP', 443]), true],
+    ['the last', ports(['http', 'TCP', 80], ['https', 'TCP', 8443]), true],
+    ['one that was removed', ports(['http', 'TCP', 80]), true],
+    ['one of another value', ports(['dns', 'UDP', 53], ['http', 'TCP', 80], ['https', 'TCP', 443]), false],
+    ['their order', ports(['https', 'TCP', 443], ['http', 'TCP', 80]), false],
+  ])('%s: a change %j is %j', (_, next, expected) => expect(changed(TCP, two, next)).toBe(expected))
+  it('are identified, where the key is a name, only if there are several', () => {
+    const mounts = (...paths: string[]) => ({
+      spec: { mounts: paths.map((mountPath) => ({ name: 'data', mountPath, readOnly: true })) },
+    })
+    const path = 'spec.mounts[name=data].readOnly'
+    expect(changed(path, mounts('/a'), mounts('/b'))).toBe(false)
+    expect(changed(path, mounts('/a'), mounts('/a', '/b'))).toBe(true)
+  })
+  it('are bounded', () =>
+    expect(read('spec.a[b=1].c', { spec: { a: Array(20_000).fill({ b: 1, c: 2 }) } }).length).toBe(10_000))
+})

@@ -36,6 +36,13 @@ const node = (status: string, reason = 'x', since = '2026-11-20T00:00:00Z') => (
   },
 })
 
+/** Containers a, b and so on: those with a reason are not ready. */
+const containers = (...reasons: (string | undefined)[]) => ({
+  status: {
+    containers: reasons.map((reason, n) => ({ name: 'abc'[n], ready: reason === undefined, reason })),
+  },
+})
+
 const change = (old: object, object: object): Given => ({ type: 'MODIFIED', old, object })
 
 test.each<[expected: boolean, what: string, keys: object, given: Given]>([
@@ -110,6 +117,18 @@ test.each<[expected: boolean, what: string, keys: object, given: Given]>([
     'a state in which null became absent',
     { 'to-state': { 'spec.a.*.b': '!x' } },
     change({ spec: { a: [{ b: null }] } }, { spec: { a: [{}] } }),
+  ],
+  [
+    true,
+    'a state of the first of several items with one key',
+    { 'to-state': { 'status.containers[ready=false].reason': 'CrashLoopBackOff' } },
+    change(containers('Error', 'Completed'), containers('CrashLoopBackOff', 'Completed')),
+  ],
+  [
+    false,
+    'a state in which an item was before another with the same key left it',
+    { 'to-state': { 'status.containers[ready=false].reason': 'CrashLoopBackOff' } },
+    change(containers('Error', 'CrashLoopBackOff'), containers(undefined, 'CrashLoopBackOff')),
   ],
   [
     true,
