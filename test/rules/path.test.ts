@@ -138,7 +138,7 @@ describe('what differs', () => {
   )
   it.each([
     ['a value instead of null', { a: null, b: 1 }, { a: 0, b: 1 }],
-    ['another key beside a null', { a: null }, { b: 1 }],
+    ['another key and a null', { a: null }, { b: 1 }],
     ['an empty map instead of null', { a: null }, { a: {} }],
   ])('is %s', (_, before, after) => {
     const [old, next] = [{ spec: before }, { spec: after }]

@@ -108,7 +108,7 @@ test.each<[expected: boolean, what: string, keys: object, given: Given]>([
   ],
   [
     true,
-    'a change beside null that became absent',
+    'a change where null became absent elsewhere',
     { changed: 'spec.n', unchanged: 'spec.template' },
     change({ spec: { n: 1, template: { a: 1, created: null } } }, { spec: { n: 2, template: { a: 1 } } }),
   ],
