@@ -29,6 +29,13 @@ export function compileTypes(patterns: Patterns): Compiled<TypeTests> {
   })
 }
 
+/** Whether `type` passes deletions, and no other change. */
+export function areDeletions(type: Patterns | undefined): boolean {
+  const compiled = type === undefined ? undefined : compileTypes(type)
+  const test = compiled?.ok ? compiled.value.change : undefined
+  return changeTypes.filter((it) => test?.(it) ?? true).join() === 'DELETED'
+}
+
 /** Names of the changes in other tools and audit logs. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map(
   Object.entries({

@@ -214,7 +214,7 @@ function checkLimitKeys(draft: Draft, document: ConfigDocument): Problem[] {
             events: kinds.some((kind) => kind.builtIn.length > 0 && mayBeEvent(kind)),
             others: kinds.some(({ builtIn }) => builtIn.length === 0 || !builtIn.every(isEventKind)),
           }
-    const limits = { ...written, ...validLimits(written), drop: rule.drop }
+    const limits = { ...written, ...validLimits(written), drop: rule.drop, when: rule.sound }
     return checkLimits(limits, matched).map(({ path: rest, message, ...placing }) => {
       const full = [...path, ...rest]
       const place = document.at(full) ? full : path

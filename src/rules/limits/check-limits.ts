@@ -1,4 +1,6 @@
 import { writtenDuration } from '../../sink/duration.ts'
+import { areDeletions } from '../change-values.ts'
+import type { When } from '../when.ts'
 import { mutesAlways } from './mute.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_WAIT_MS, forOf, type LimitedRule } from './rule-plan.ts'
 import { LimitKeysShape } from './schema.ts'
@@ -16,6 +18,7 @@ interface LimitFault {
 /** The readable part of a rule. The checks read only whether the keys from `if` on exist. */
 export type CheckedRule = Partial<LimitedRule> & {
   drop?: boolean | undefined
+  when?: Pick<When, 'type'>
   if?: unknown
   changed?: unknown
   from?: unknown
@@ -33,6 +36,7 @@ export function checkLimits(rule: CheckedRule, kinds: MatchedKinds | undefined):
   if (rule.drop) return checkDrop(rule)
   return [
     ...(kinds ? [...checkCount(rule, kinds), ...checkStates(rule, kinds)] : []),
+    ...checkDeletions(rule, kinds),
     ...checkFor(rule),
     ...checkResolveAfter(rule, kinds),
     ...checkDebounce(rule),
@@ -80,6 +84,14 @@ function checkStates(rule: CheckedRule, { events, others }: MatchedKinds): Limit
     faults.push(error(key, 'a change has no duration: only a state lasts and ends', hint))
   }
   return faults
+}
+
+/** A deleted object has no state: `for` and `resolve: true` suppress it. */
+function checkDeletions(rule: CheckedRule, kinds: MatchedKinds | undefined): LimitFault[] {
+  if (!areDeletions(rule.when?.type) || kinds?.events) return []
+  const keys = [...(isSet(rule.for) ? ['for'] : []), ...(rule.resolve === true ? ['resolve'] : [])]
+  const message = 'this rule sends nothing: a deleted object has no state that lasts or ends'
+  return keys.map((key) => warning([key], message, `leave "${key}" out`))
 }
 
 function checkFor({ for: own, condition }: CheckedRule): LimitFault[] {

@@ -13,6 +13,7 @@ async function problems(keys: string, watch = '[Event, Pod]'): Promise<string[]>
 
 const EVENTS = 'when: { kind: Event }'
 const PODS = 'when: { kind: Pod }'
+const GONE = 'when: { kind: Pod, type: DELETED }'
 
 test.each([
   [`${PODS}, count: [1]`, 'error 5:48 "count" reads the count of an Event, and this rule matches no Events'],
@@ -23,6 +24,14 @@ test.each([
     'error 5:59 "resolve: true" does not work for Events: they have no state that can end',
   ],
   ['resolve: true', 'error 5:36 "resolve: true" does not work for Events: they have no state that can end'],
+  [
+    `${GONE}, for: 2m`,
+    'warning 5:63 this rule sends nothing: a deleted object has no state that lasts or ends',
+  ],
+  [
+    `${GONE}, resolve: true`,
+    'warning 5:63 this rule sends nothing: a deleted object has no state that lasts or ends',
+  ],
   [`${PODS}, for: 2m, resolve: { after: 15m }`, 'error 5:68 a rule with "for" knows when the state ends'],
   [
     `${PODS}, resolve: { after: 15m }`,
