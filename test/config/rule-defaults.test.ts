@@ -29,6 +29,42 @@ test('a rule that drops takes over no sinks and no limits', async () => {
   expect((await rulesOf(main))[0]).toEqual({ name: 'one', when: { name: 'x' }, drop: true })
 })
 
+test('a rule that drops does not inherit the result of an error', async () => {
+  const main = `defaults: { to: [a, b], onError: deliver }\n${HEAD}rules:
+  - { name: one, when: { name: x }, drop: true }
+  - { name: two }
+`
+  const [one, two] = await rulesOf(main)
+  expect([one, two]).toMatchObject([{ drop: true }, { onError: 'deliver' }])
+  expect(one).not.toHaveProperty('onError')
+})
+
+test.each([
+  ['DELETED', '{ name: one }'],
+  ['["!ADDED", "!MODIFIED"]', '{ name: one, throttle: false }'],
+])('a rule for deletions alone (%s) does not inherit limits of a state that lasts', async (type, rest) => {
+  const rule = rest.replace('{', `{ when: { kind: Pod, type: ${type} },`)
+  const main = `defaults: { to: [a, b], for: 2m, throttle: { every: 10m } }
+include: [{ from: x.yaml, resolve: true }]
+${HEAD}rules: [${rule}, { name: other, when: { kind: Pod, type: [ADDED, DELETED] } }]`
+  const files = {
+    'x.yaml': `rules: [${rule.replace('one', 'r').replace('kind: Pod', 'kind: Pod, name: x')}]`,
+  }
+  const [included, own, other] = await rulesOf(main, files)
+  expect(other).toMatchObject({ for: 120_000 })
+  for (const it of [included, own]) {
+    expect(it).not.toHaveProperty('for')
+    expect(it).not.toHaveProperty('resolve')
+    expect(it).toMatchObject({ to: ['a', 'b'] })
+  }
+  expect(await loadFiles(main, files)).toMatchObject({ ok: true, warnings: [] })
+})
+
+test('a rule for deletions inherits the time without further ones', async () => {
+  const main = `defaults: { to: [a, b], resolve: { after: 1h } }\n${HEAD}rules: [{ name: one, when: { kind: Pod, type: DELETED } }]`
+  expect((await rulesOf(main))[0]).toMatchObject({ resolve: { after: 3_600_000 } })
+})
+
 test('the nearest file says it: the rule, its file, include, the file around', async () => {
   const texts = {
     'x.yaml': 'defaults: { throttle: { every: 2m } }\nrules: [{ name: r, group: { max: 4 } }]',

@@ -1,3 +1,5 @@
+import { areDeletions } from '../../rules/change-values.ts'
+import { Patterns } from '../../rules/pattern.ts'
 import type { FileDocument, Path } from '../document.ts'
 import { NEVER_DEFAULT, TURNED_OFF_BY_FALSE } from '../schema.ts'
 import { type Entry, type Located, mapOf } from '../source-node.ts'
@@ -45,13 +47,24 @@ type Defaults = ReadonlyMap<string, Entry>
 /** Returns a rule with defaults for the keys that it does not set. They keep their places, also in problems. */
 export function withDefaults(rule: Located, defaults: Defaults): Located {
   if (!rule.entries || defaults.size === 0) return rule
-  const drops = rule.entries.get('drop')?.value.value === true
-  const taken = [...defaults].filter(([key]) => !rule.entries?.has(key) && (!drops || FOR_DROP.has(key)))
+  const taken = [...defaults].filter(([key, entry]) => !rule.entries?.has(key) && inherits(rule, key, entry))
   return taken.length === 0 ? rule : mapOf(rule, new Map([...rule.entries, ...taken]))
 }
 
+function inherits({ entries }: Located, key: string, { value }: Entry): boolean {
+  if (entries?.get('drop')?.value.value === true) return FOR_DROP.has(key)
+  // A deleted object has no state that lasts or ends: the rule would send nothing.
+  const ofStates = key === 'for' || (key === 'resolve' && value.value === true)
+  return !ofStates || !areDeletions(typeOf(entries?.get('when')?.value))
+}
+
 /** The defaults that a rule with `drop` takes: conditions only, because it sends nothing. */
-const FOR_DROP = new Set(['changed', 'unchanged', 'from', 'to-state', 'condition', 'onError'])
+const FOR_DROP = new Set(['changed', 'unchanged', 'from', 'to-state', 'condition'])
+
+function typeOf(when: Located | undefined): Patterns | undefined {
+  const type = Patterns.safeParse(when?.entries?.get('type')?.value.value)
+  return type.success ? type.data : undefined
+}
 
 /** Returns a rule without the keys that it turns off. */
 export function withoutTurnedOff(rule: Located): Located {
