@@ -92,7 +92,7 @@ export type Watched =
 export function watchedBy(entries: readonly WatchEntry[], event: ClusterEvent): Watched {
   const kinds: { entry: number; key: string; expected: string; seen: string }[] = []
   const all = [...entries.entries()]
-  const exact = all.filter(([, { kind }]) => isOfKind(kind, event.resource))
+  const exact = all.filter(([, it]) => isOfKind(it, event.resource))
   const candidates =
     exact.length > 0 ? exact : all.filter(([, { kind }]) => isShortName(kind, event.resource))
   for (const [entry, { namespaces, labels, fields }] of candidates) {
@@ -104,14 +104,23 @@ export function watchedBy(entries: readonly WatchEntry[], event: ClusterEvent): 
   return { entry: undefined, kinds }
 }
 
-function isOfKind(kind: string, resource: Resource): boolean {
-  const test = compileKinds(kind)
+/** Compiled once: a journal has many events. */
+const kindTests = new WeakMap<WatchEntry, ReturnType<typeof compileKinds>>()
+
+function isOfKind(entry: WatchEntry, resource: Resource): boolean {
+  const test = kindTests.get(entry) ?? compileKinds(entry.kind)
+  kindTests.set(entry, test)
   return test.ok && test.value(resource)
 }
 
 function isShortName(kind: string, resource: Resource): boolean {
   const watched = watchedKindOf(kind)
   return watched !== undefined && mayBeShortNameOf(watched, resource)
+}
+
+/** Whether rules see an event. */
+export function isWatched({ watch }: Pick<Config, 'watch'>, event: ClusterEvent): boolean {
+  return watchedBy(watch, event).entry !== undefined
 }
 
 /** The reason why rules never see an event; undefined for a watched one. */
@@ -141,12 +150,16 @@ function missedLabels(selector: string | undefined, { labels }: ClusterEvent): M
 }
 
 /** Compares the values of fields, as the API server does for those that it supports. */
-function missedFields(selector: string | undefined, { object, kind, apiVersion }: ClusterEvent): Miss {
+function missedFields(selector: string | undefined, event: ClusterEvent): Miss {
+  const { object, kind, apiVersion } = event
+  const isFoundDeletion = event.type === 'DELETED' && event.synthesized
   for (const term of selector === undefined ? [] : fieldTermsOf(selector)) {
     const [, path, operator, value] = /^\s*([^!=\s]+)\s*(!=|==?)\s*(.*?)\s*$/.exec(term) ?? []
     if (path === undefined || value === undefined) continue
     const computed = COMPUTED[`${apiVersion} ${kind} ${path}`]
     const seen = computed ? computed(object) : textAt(object, path)
+    // Of a deletion that a list found the fields may be unknown.
+    if (isFoundDeletion && seen === '') continue
     if ((seen === value.replaceAll(/\\([\\,=])/g, '$1')) === (operator !== '!=')) continue
     return { key: 'fields', expected: term.trim(), seen: seen || '(empty)' }
   }

@@ -159,7 +159,8 @@ Examples:
 
 const BACKTEST_HELP = `
 It reads the journal, which the kubeherald that runs keeps with "journal: { keep: 24h, max: 64MB }" in its configuration.
-"+" would be sent now, "-" no longer, "~" reads otherwise. Limits start empty with the first event of the journal.
+"+" would be sent now, "-" no longer, "~" reads otherwise. Limits start empty with the first event of the journal. Each configuration
+gets the events that its "watch" selects; what only the new "watch" would read is not in the journal.
 
 Examples:
   kubeherald backtest --rules new.yaml                          the configuration as it is, against another

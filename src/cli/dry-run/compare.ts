@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { DryRun, Sent } from '../../app/dry-run/dry-run.ts'
+import { isWatched } from '../../app/dry-run/match-report.ts'
 import { shownValue } from '../../app/dry-run/rule-texts.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import { printable } from '../../text/printable.ts'
@@ -46,8 +47,8 @@ interface CompareOptions {
 }
 
 /**
- * Evaluates the same events with two configurations and compares the deliveries to each sink, including digests and resolve
- * notifications. Keeps no objects, only a line for each delivery without a counterpart.
+ * Evaluates the same events with two configurations, each those that its `watch` selects, and compares the deliveries to each sink,
+ * including digests and resolve notifications. Keeps no objects, only a line for each delivery without a counterpart.
  */
 export async function compareRuns(
   before: DryRun,
@@ -71,7 +72,9 @@ export async function compareRuns(
     firstMs ??= atMs
     lastMs = atMs
     advance(atMs)
-    for (const [side, run] of sides) for (const it of run.evaluate(event, atMs).sent) tally.add(side, run, it)
+    for (const [side, run] of sides)
+      if (isWatched(run.snapshot.config, event))
+        for (const it of run.evaluate(event, atMs).sent) tally.add(side, run, it)
     options.onProgress?.(count, atMs)
   }
   if (lastMs !== undefined) advance(Math.max(lastMs, options.untilMs))

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createDryRun, type DryRun } from '../../app/dry-run/dry-run.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
+import { isWatched } from '../../app/dry-run/match-report.ts'
 import { suggest } from '../../config/error-messages/suggest.ts'
 import { mayMean, titleOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import type { Config } from '../../config/schema.ts'
@@ -134,7 +135,8 @@ async function follow(
       if (signal.aborted) break
       seen.add(event.id)
       atMs = Math.max(atMs, Date.parse(event.time))
-      feed(event, atMs)
+      // The journal has what all watches of that time read.
+      if (isWatched(config, event)) feed(event, atMs)
     }
     // A private Redis of its own would keep `run` from the state directory.
     await journal[Symbol.asyncDispose]()

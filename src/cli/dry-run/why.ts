@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import { type Explanation, explainEvent, explainJson } from '../../app/dry-run/explanation.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
+import { isWatched } from '../../app/dry-run/match-report.ts'
 import type { ClusterEvent, EventHeader } from '../../model/event.ts'
 import type { HistoryRecord } from '../../model/history-record.ts'
 import { createSilences } from '../../rules/silences/silences.ts'
@@ -118,7 +119,7 @@ async function explainFromJournal(
     const atMs = Date.parse(event.time)
     run.advance(atMs)
     if (isAboutTarget(target, plain(event))) found = explainEvent(run, event, atMs)
-    else run.evaluate(event, atMs)
+    else if (isWatched(run.snapshot.config, event)) run.evaluate(event, atMs)
     if (found && target.id !== undefined) break
   }
   return found

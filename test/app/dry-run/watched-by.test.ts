@@ -74,3 +74,19 @@ test.each<[fields: string, resource: Resource, object: Record<string, unknown>, 
 ])('the fields %s are those of the API server', (fields, resource, object, isSelected) => {
   expect(entryOf([{ kind: resource.kind, fields }], resource, object)).toBe(isSelected ? 0 : undefined)
 })
+
+test('a deletion that a list found, with unknown fields, was watched', () => {
+  const event = { ...Object.getOwnPropertyDescriptors(clusterEvent({ resource: POD })) }
+  const deletion = (synthesized: boolean) =>
+    Object.defineProperties(
+      {},
+      {
+        ...event,
+        object: { value: { metadata: { name: 'web' } } },
+        type: { value: 'DELETED' },
+        synthesized: { value: synthesized },
+      },
+    ) as ClusterEvent
+  const watch = [{ kind: 'Pod', fields: 'status.phase=Running' }]
+  expect([true, false].map((it) => watchedBy(watch, deletion(it)).entry)).toEqual([0, undefined])
+})

@@ -21,18 +21,19 @@ async function* happened(...names: string[]): AsyncGenerator<ClusterEvent> {
   }
 }
 
-async function run(rules: string) {
+async function run(rules: string, watch = '[ConfigMap]') {
   const loaded = await loadText(`
-watch: [ConfigMap]
+watch: ${watch}
 sinks: { chat: { type: stdout, format: message } }
 rules: ${rules}`)
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   return createDryRun({ config: loaded.config, load: sinkLoader() })
 }
 
+const OPTIONS = { examples: 2, untilMs: START_MS + 3_600_000 }
+
 async function compared(before: string, after: string, ...names: string[]) {
-  const options = { examples: 2, untilMs: START_MS + 3_600_000 }
-  return compareRuns(await run(before), await run(after), happened(...names), options)
+  return compareRuns(await run(before), await run(after), happened(...names), OPTIONS)
 }
 
 test('the same rules in another form differ in nothing', async () => {
@@ -59,6 +60,21 @@ test('what comes, goes and reads otherwise is counted whole, and shown by exampl
   expect(lines.filter((line) => line.startsWith('  +'))).toHaveLength(2)
   expect(lines).toContain('  ~ 2026-11-21 09:00:04  c1!')
   expect(lines).toContain('    was: ConfigMap default/c1 was created')
+})
+
+test('events that no entry of watch selects are not sent', async () => {
+  const all = '[{ name: all, to: chat }]'
+  const other = '[{ kind: ConfigMap, namespaces: [shop] }]'
+  const result = await compareRuns(await run(all), await run(all, other), happened('a', 'b'), OPTIONS)
+  expect(result.total).toEqual({ more: 0, less: 2, other: 0 })
+  const both = await compareRuns(await run(all, other), await run(all, other), happened('a'), OPTIONS)
+  expect(both).toMatchObject({ events: 1, total: { more: 0, less: 0, other: 0 }, counts: [] })
+})
+
+test('a condition that moves from the rules to watch is no difference', async () => {
+  const before = await run('[{ name: all, when: { namespace: shop }, to: chat }]')
+  const after = await run('[{ name: all, to: chat }]', '[{ kind: ConfigMap, namespaces: [shop] }]')
+  expect((await compareRuns(before, after, happened('a'), OPTIONS)).total.more).toBe(0)
 })
 
 test('limits count: digests of the new rules stand for what came one by one', async () => {
