@@ -149,6 +149,25 @@ test('what was known around a change is known in its replay', async () => {
   expect(event).toMatchObject({ namespaceLabels: { team: 'pay' }, owners })
 })
 
+test('where the owners were not looked up, the controller that the object names is known in its replay', async () => {
+  await using it = await startStoreBed({
+    journal: {
+      ...journal(),
+      contentsOf: (source, transition) =>
+        journalContents(normalise(source, transition, { ...CONTEXT, owners: false })),
+    },
+  })
+  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: 'u' }
+  const made = change('ADDED', 'a', 2)
+  const object = JSON.parse(made.object.bytes.toString()) as { metadata: object }
+  const metadata = { ...object.metadata, ownerReferences: [{ ...owner, controller: true }] }
+  const bytes = Buffer.from(JSON.stringify({ ...object, metadata }))
+  const session = await it.watching()
+  await session.commit([{ ...made, object: scanObject(bytes) ?? made.object }], '2', never)
+  const [event] = await events(readJournal(it.reader, it.keys))
+  expect(event?.owners).toMatchObject([{ kind: 'Deployment', name: 'web' }])
+})
+
 test('who wrote an object is known in its replay, though its managedFields are gone', async () => {
   await using it = await startStoreBed({ journal: journal() })
   const made = change('MODIFIED', 'a', 2)

@@ -1,18 +1,20 @@
 import type { Redis } from 'ioredis'
-import type { ClusterEvent, Resource } from '../../model/event.ts'
+import type { ClusterEvent, RelatedKeys } from '../../model/event.ts'
 import type { JournalRecord } from '../../model/journal-record.ts'
 import { isEventKind } from '../../rules/kind.ts'
 import { journalExtent, journalOfObject, readJournal } from '../../store/commit/journal.ts'
-import { replay } from '../../store/commit/journal-replay.ts'
+import { type ReplayParts, replay } from '../../store/commit/journal-replay.ts'
 import type { Keys } from '../../store/keys.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
 import { scanObject } from '../../watch/decode/scan.ts'
 import type { ConfigSnapshot } from '../config-snapshot.ts'
 
-interface ReplayOptions extends Pick<NormaliseContext, 'cluster' | 'salt' | 'inTemplates' | 'named'> {
+interface ReplayOptions
+  extends Pick<NormaliseContext, 'cluster' | 'salt' | 'named'>,
+    Pick<ReplayParts, 'onUnknown' | 'onRelated'> {
   sinceMs: number
-  /** Called for a change whose previous object is unknown. */
-  onUnknown?(resource: Resource): void
+  /** Of the configurations that read the events. */
+  inTemplates: RelatedKeys
 }
 
 /** A smaller journal is read from its beginning, so that the first events have their previous objects. */
@@ -78,11 +80,12 @@ function hasPrevious({ type, source: { resource } }: JournalRecord): boolean {
 /** Makes the events of records as a commit made them. */
 function eventsOf(
   records: AsyncIterable<JournalRecord> | Iterable<JournalRecord>,
-  { sinceMs, onUnknown, ...context }: Omit<ReplayOptions, 'sinceMs'> & { sinceMs?: number },
+  { sinceMs, onUnknown, onRelated, ...context }: Omit<ReplayOptions, 'sinceMs'> & { sinceMs?: number },
 ): AsyncGenerator<ClusterEvent> {
   return replay(records, {
     ...(sinceMs !== undefined && { sinceMs }),
     ...(onUnknown && { onUnknown }),
+    ...(onRelated && { onRelated }),
     scan: scanObject,
     normalise: (source, transition, surroundings) =>
       normalise(source, transition, { ...context, surroundings }),

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
+import type { RelatedKeys } from '../../model/event.ts'
+import type { JournalSurroundings } from '../../model/journal-record.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
+import type { MetadataRequirements } from '../../watch/metadata/metadata-requirements.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { readDryConfiguration } from '../load-config/configuration.ts'
 import { outputPaint } from '../output/colour.ts'
@@ -32,6 +35,8 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   const print = (text: string) => void process.stdout.write(now.hide(next.hide(text)))
   const progress = createProgress()
   const runs = [await createDryRun(now), await createDryRun(next)] as const
+  const needs = runs.map(({ snapshot }) => snapshot.needs)
+  const recorded = new Set<string>()
   let unknown = 0
   const events = replayOf(queue, {
     sinceMs,
@@ -40,6 +45,10 @@ export async function backtest(options: BacktestOptions): Promise<number> {
     named: (resource) => {
       const tests = runs.flatMap(({ snapshot }) => snapshot.named(resource) ?? [])
       return (way) => tests.some((test) => test(way))
+    },
+    inTemplates: unionOf(needs.map(({ inTemplates }) => inTemplates)),
+    onRelated(related) {
+      for (const key of Object.keys(related)) recorded.add(key)
     },
     onUnknown(resource) {
       if (runs.some(({ snapshot }) => snapshot.keepsPrevious(resource))) unknown++
@@ -55,6 +64,7 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   const { events: count, firstMs, lastMs, total } = result
   if (count === 0) note(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
   if (unknown > 0) note(`note: ${unknownNote(unknown)}\n`)
+  for (const missing of count > 0 ? missingIn(recorded, needs) : []) note(`note: ${missing}\n`)
   if (options.output !== 'table')
     print(dataText({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, options.output))
   else {
@@ -76,6 +86,39 @@ function unknownNote(n: number): string {
       ? '1 change is the first of its object'
       : `${n.toLocaleString('en-US')} changes are the first of their objects`
   return `${changes} in the journal, so what was before is not known: rules that ask for it (changed, from, to-state, condition, oldObject) may have sent more than is shown here`
+}
+
+function unionOf(all: readonly RelatedKeys[]): RelatedKeys {
+  const keysOf = (field: keyof RelatedKeys) => [...new Set(all.flatMap((it) => it[field]))]
+  return {
+    namespaceLabels: keysOf('namespaceLabels'),
+    namespaceAnnotations: keysOf('namespaceAnnotations'),
+    regardingLabels: keysOf('regardingLabels'),
+    regardingAnnotations: keysOf('regardingAnnotations'),
+  }
+}
+
+/** Related metadata that a configuration needs, and no record of the journal has: rules of that time did not use it. */
+function missingIn(recorded: ReadonlySet<string>, needs: readonly MetadataRequirements[]): string[] {
+  const kinds: [isNeeded: boolean, keys: (keyof JournalSurroundings)[], name: string][] = [
+    [
+      needs.some((it) => it.namespaceMetadata),
+      ['namespaceLabels', 'namespaceAnnotations'],
+      'labels and annotations of namespaces',
+    ],
+    [needs.some((it) => it.owners), ['owners'], 'owners beyond the controller of an object'],
+    [
+      needs.some((it) => it.regardingMetadata || it.regardingOwners),
+      ['regarding'],
+      'labels, annotations and owners of the objects that Events regard',
+    ],
+  ]
+  return kinds
+    .filter(([isNeeded, keys]) => isNeeded && !keys.some((key) => recorded.has(key)))
+    .map(
+      ([, , name]) =>
+        `the journal has no ${name}: rules that use them may send more or less than is shown here`,
+    )
 }
 
 function timeOf(ms: number | undefined): string {

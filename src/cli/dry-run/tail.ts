@@ -105,7 +105,8 @@ async function follow(
       printer.unreadable(error)
     }
   }
-  const { named } = snapshot
+  const { named, needs } = snapshot
+  const { inTemplates } = needs
   const { watches } = stack.use(
     startWatchesInMemory({
       config,
@@ -131,7 +132,13 @@ async function follow(
   if (journal && waiting && !signal.aborted) {
     const seen = new Set<string>()
     let atMs = 0
-    for await (const event of replayOf(journal, { sinceMs: sinceMs ?? 0, cluster, salt, named })) {
+    for await (const event of replayOf(journal, {
+      sinceMs: sinceMs ?? 0,
+      cluster,
+      salt,
+      named,
+      inTemplates,
+    })) {
       if (signal.aborted) break
       seen.add(event.id)
       atMs = Math.max(atMs, Date.parse(event.time))

@@ -114,6 +114,7 @@ async function explainFromJournal(
     cluster: queue.cluster,
     salt: randomBytes(16),
     named: (resource) => run.snapshot.named(resource),
+    inTemplates: run.snapshot.needs.inTemplates,
   })
   for await (const event of events) {
     const atMs = Date.parse(event.time)

@@ -67,7 +67,7 @@ async function replayEvents(options: ReplayOptions): Promise<number> {
     sinceMs,
     cluster: queue.cluster,
     salt: await readSalt(queue.redis, queue.keys),
-    ...(snapshot.needs.inTemplates && { inTemplates: snapshot.needs.inTemplates }),
+    inTemplates: snapshot.needs.inTemplates,
     named: (resource) => snapshot.named(resource),
   })
   const deliveries = deliveriesAgain(events, delivered, {

@@ -1,5 +1,5 @@
 import type { ScannedObject, Source, Transition } from '../../model/change.ts'
-import type { ClusterEvent, RelatedMetadata, Resource } from '../../model/event.ts'
+import { type ClusterEvent, NO_SURROUNDINGS, type RelatedMetadata, type Resource } from '../../model/event.ts'
 import type { JournalRecord, JournalSurroundings } from '../../model/journal-record.ts'
 import { isEventKind } from '../../rules/kind.ts'
 
@@ -13,6 +13,8 @@ export interface ReplayParts {
   sinceMs?: number
   /** Called for a MODIFIED whose previous object is unknown; not for Events, which have none. */
   onUnknown?(resource: Resource): void
+  /** Called for each record with its related metadata: what rules of its time did not use, it does not have. */
+  onRelated?(related: JournalSurroundings): void
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
@@ -20,7 +22,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** Yields the events of records, each with its previous object; Events have none, as in a commit. Skips unreadable records. */
 export async function* replay(
   records: AsyncIterable<JournalRecord> | Iterable<JournalRecord>,
-  { scan, normalise, maxBytes = MAX_BYTES, sinceMs = 0, onUnknown }: ReplayParts,
+  { scan, normalise, maxBytes = MAX_BYTES, sinceMs = 0, onUnknown, onRelated }: ReplayParts,
 ): AsyncGenerator<ClusterEvent> {
   const before = new States(maxBytes)
   for await (const { source, objectJson, around, ...record } of records) {
@@ -38,20 +40,21 @@ export async function* replay(
     }
     if (record.type === 'DELETED') before.forget(record.uid)
     else if (!isEvent) before.keep(record.uid, objectJson)
+    if (object && around) onRelated?.(around)
     if (object) yield normalise({ ...UNSELECTED, ...source }, transition, surroundingsOf(record.uid, around))
   }
 }
 
-/** Returns the related metadata of a record, as known when it was written. */
+/** Returns the related metadata of a record, as known when it was written. Owners that were not looked up are those that the object names. */
 function surroundingsOf(
   own: string,
-  { namespaceLabels, namespaceAnnotations, owners = [], regarding }: JournalSurroundings = {},
+  { namespaceLabels, namespaceAnnotations, owners, regarding }: JournalSurroundings = {},
 ): RelatedMetadata {
   return {
     namespaceLabels: () => namespaceLabels,
     namespaceAnnotations: () => namespaceAnnotations,
-    object: ({ uid }) => (uid === own ? { labels: {}, owners } : regarding),
-    ownersOf: () => owners,
+    object: ({ uid }) => (uid === own ? { labels: {}, owners: owners ?? [] } : regarding),
+    ownersOf: owners ? () => owners : NO_SURROUNDINGS.ownersOf,
   }
 }
 
