@@ -83,14 +83,15 @@ function compileNames(patterns: Patterns): Compiled<Test> {
   return faulty('is empty', { path, hint: 'write "!*" for objects without one' })
 }
 
-/** Unknown labels are treated as none. */
+/** Unknown labels are treated as none. `anyValue` is for annotations. */
 export function labelsCondition(
   wanted: KeyValues,
   read: (event: ClusterEvent) => Values | undefined,
+  options: { anyValue?: boolean } = {},
 ): WhenCondition {
   return {
     cost: COST.metadata,
-    test: mapped(compileKeyValues(wanted), (test) => (event) => test(read(event) ?? {})),
+    test: mapped(compileKeyValues(wanted, options), (test) => (event) => test(read(event) ?? {})),
     seen: (event) => {
       const values = read(event)
       return values && pick(keysOf(wanted), (key) => (Object.hasOwn(values, key) ? values[key] : undefined))

@@ -104,7 +104,7 @@ const REGARDING = {
     examples: [{ 'team/slack': '*' }],
     compile: (annotations) => [
       {
-        ...labelsCondition(annotations, (event) => event.regardingAnnotations),
+        ...labelsCondition(annotations, (event) => event.regardingAnnotations, { anyValue: true }),
         isUnknown: (event) => !event.regardingAnnotations,
       },
     ],
@@ -164,7 +164,7 @@ const WHEN = {
     examples: [{ 'team/slack': '*' }],
     compile: (annotations) => [
       {
-        ...labelsCondition(annotations, (event) => event.namespaceAnnotations),
+        ...labelsCondition(annotations, (event) => event.namespaceAnnotations, { anyValue: true }),
         isUnknown: (event) => event.namespace !== undefined && !event.namespaceAnnotations,
       },
     ],

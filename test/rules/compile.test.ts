@@ -139,6 +139,18 @@ test.each<[string, When, EventParts, boolean]>([
   ['an owner that is not known', { owner: '*' }, {}, false],
   ['"no owner" where it is not known', { owner: '!*' }, {}, true],
   ['labels of the namespace', { namespaceLabels: 'env=prod' }, { namespaceLabels: { env: 'prod' } }, true],
+  [
+    'an annotation of the namespace, whose value no label can have',
+    { namespaceAnnotations: 'team/slack=#shop' },
+    { namespaceAnnotations: { 'team/slack': '#shop' } },
+    true,
+  ],
+  [
+    'an annotation of the regarded object, whose value no label can have',
+    { regarding: { annotations: 'team/slack!=#shop' } },
+    { resource: EVENT, regardingAnnotations: { 'team/slack': '#pay' } },
+    true,
+  ],
   ['labels of a namespace that is not known', { namespaceLabels: 'env' }, {}, false],
   ['"not these labels" of a namespace that is not known', { namespaceLabels: 'env!=prod' }, {}, true],
   ['a label pattern of a namespace that is not known', { namespaceLabels: { env: '!prod' } }, {}, true],

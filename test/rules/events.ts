@@ -32,8 +32,10 @@ export interface EventParts {
   /** RFC 3339; events are observed on 2026-11-21 at 06:00. */
   created?: string
   namespaceLabels?: Record<string, string>
+  namespaceAnnotations?: Record<string, string>
   owners?: readonly ObjectRef[]
   regardingLabels?: Record<string, string>
+  regardingAnnotations?: Record<string, string>
   regardingOwners?: readonly ObjectRef[]
   lacksOwners?: boolean
 }
@@ -62,8 +64,10 @@ export function clusterEvent(parts: EventParts = {}, asked: string[] = []): Clus
     resource,
     created: parts.created,
     namespaceLabels: parts.namespaceLabels,
+    namespaceAnnotations: parts.namespaceAnnotations,
     owners: parts.owners,
     regardingLabels: parts.regardingLabels,
+    regardingAnnotations: parts.regardingAnnotations,
     regardingOwners: parts.regardingOwners,
     lacksOwners: parts.lacksOwners,
     get labels() {
