@@ -37,7 +37,7 @@ const SALT = Buffer.alloc(16)
 export async function runTest(test: TestCase, options: RunTestOptions): Promise<TestResult> {
   const begunMs = performance.now()
   const run = await options.createRun()
-  const scenario = createScenario({ run, cluster: options.cluster, salt: SALT })
+  const scenario = createScenario({ run, cluster: options.cluster, salt: SALT, asWatched: true })
   const problems: Problem[] = []
   const matched = new Set<string>()
   const done = (mismatches: readonly Mismatch[] = []): TestResult => ({

@@ -1,4 +1,5 @@
 import { type DryRun, eventOf, type ObjectChange } from '../../app/dry-run/dry-run.ts'
+import { isWatched } from '../../app/dry-run/match-report.ts'
 import type { ChangeType, ClusterEvent, KnownObject, ObjectRef, RelatedMetadata } from '../../model/event.ts'
 import { isEventKind } from '../../rules/kind.ts'
 import { isMap } from '../../text/plain-data.ts'
@@ -31,12 +32,14 @@ interface ScenarioOptions {
   cluster: string
   /** Salts the hashes of Secret values. */
   salt: Buffer
+  /** Changes are those that `watch` reports: an object that leaves its selection is deleted, one that enters it is added. */
+  asWatched?: boolean
 }
 
-export function createScenario({ run, cluster, salt }: ScenarioOptions): Scenario {
+export function createScenario({ run, cluster, salt, asWatched = false }: ScenarioOptions): Scenario {
   const history = new ObjectHistory()
   const surroundings = createRelatedObjects()
-  const { keepsPrevious, named, needs } = run.snapshot
+  const { config, keepsPrevious, named, needs } = run.snapshot
   const { inTemplates } = needs
   const context = { cluster, salt, keepsPrevious, surroundings, inTemplates, named }
   return {
@@ -55,11 +58,33 @@ export function createScenario({ run, cluster, salt }: ScenarioOptions): Scenari
     const result = history.apply(written)
     if (!result.ok) return result
     surroundings.add(result.change.object)
-    const event = eventOf(result.change, context)
+    const event = eventOf(asWatched ? watchedChange(result.change) : result.change, context)
     if (event) return { ok: true, event }
     const message = 'is not an object that a watch could read'
     return { ok: false, faults: [{ of: 'object', path: ['metadata'], message }] }
   }
+
+  function watchedChange(change: ObjectChange): ObjectChange {
+    const { object, old } = change
+    if (!old) return change
+    const [was, is] = [old, object].map((state) => isSelected({ ...change, object: state }))
+    if (was === is) return change
+    const last = { ...old, metadata: { ...(old['metadata'] as PlainMap), ...revisionOf(object) } }
+    if (was) return { ...change, type: 'DELETED', object: last }
+    // Only the last state decides whether a watch reports a deletion.
+    return change.type === 'DELETED'
+      ? { ...change, object: last }
+      : { ...change, type: 'ADDED', old: undefined }
+  }
+
+  function isSelected(change: ObjectChange): boolean {
+    const event = eventOf({ ...change, old: undefined }, context)
+    return event !== undefined && isWatched(config, event)
+  }
+}
+
+function revisionOf({ metadata }: PlainMap): PlainMap {
+  return isMap(metadata) ? pick(metadata, ['resourceVersion']) : {}
 }
 
 const TOO_DEEP: ChangeFault = { of: 'object', path: [], message: 'it nests too deep' }

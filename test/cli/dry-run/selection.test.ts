@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { openDesk } from '../cli.ts'
+import { runHere } from '../here.ts'
+
+const TESTS = `
+watch: [{ kind: Pod, fields: "status.phase!=Running" }, { kind: Deployment, labels: alert=yes }]
+sinks: { screen: { type: stdout }, pager: { type: stdout } }
+rules:
+  - { name: gone, when: { kind: Deployment, type: DELETED }, to: screen }
+  - { name: new, when: { kind: Deployment, type: ADDED }, to: screen }
+  - { name: edited, when: { kind: Deployment }, changed: spec, to: screen }
+  - { name: pending, when: { kind: Pod }, to-state: { status.phase: Pending }, for: 10m, to: screen }
+  - { name: failed, when: { kind: Pod }, to-state: { status.phase: Failed }, resolve: true, to: pager }
+x-watched: &watched { kind: Deployment, name: web, labels: { alert: "yes" }, spec: { replicas: 1 } }
+x-unwatched: &unwatched { kind: Deployment, name: web, spec: { replicas: 1 } }
+tests:
+  - name: a state ends when the object leaves the selection
+    given:
+      - { kind: Pod, name: a, status: { phase: Pending } }
+      - { at: 5m, object: { kind: Pod, name: a, status: { phase: Running } } }
+      - { at: 10m }
+    expect: [{ suppressed: for }, { none: true }, { none: true }]
+  - name: and is resolved then
+    given:
+      - { kind: Pod, name: a, status: { phase: Failed } }
+      - { at: 5m, object: { kind: Pod, name: a, status: { phase: Running } } }
+    expect: [{ rule: failed }, { notices: resolved }]
+  - name: a label that is removed is a deletion, one that is added a new object
+    given:
+      - { object: *watched }
+      - { object: *unwatched }
+      - { object: *unwatched }
+      - { object: *watched }
+    expect: [{ rule: new }, { rule: gone, messages: 1 }, { none: true }, { rule: new, messages: 1 }]
+  - name: with the old object, too
+    given:
+      - { object: *watched, old: *unwatched }
+      - { object: *unwatched, old: *watched }
+    expect: [{ rule: new, messages: 1 }, { rule: gone, messages: 1 }]
+  - name: what changes within the selection is a change
+    given:
+      - { object: *watched }
+      - { object: { <<: *watched, spec: { replicas: 2 } } }
+    expect: [{ rule: new }, { rule: edited, messages: 1 }]
+  - name: the deletion of an object is seen if its last state was selected
+    given:
+      - { object: *watched }
+      - { type: DELETED, object: { kind: Deployment, name: web } }
+      - { object: *unwatched }
+      - { type: DELETED, object: *watched }
+    expect: [{ rule: new }, { rule: gone }, { none: true }, { none: true }]
+`
+
+test('an object that enters or leaves the selection of a watch is added or deleted, as in a cluster', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', TESTS)
+  const { code, stdout } = await runHere(desk, 'test')
+  expect(code, stdout).toBe(0)
+})
