@@ -125,9 +125,10 @@ export class ObjectHistory {
     const key = keyOf(completed)
     const before = this.#last.get(key)
     const previous = old ? this.#withRevision(old, undefined) : before?.object
-    const counted = before && isEventKind(resource) ? repeated(completed, given, before) : completed
-    const object = this.#withRevision(counted, before?.revision)
     const change = type ?? (previous ? 'MODIFIED' : 'ADDED')
+    const aged = change === 'ADDED' ? completed : withCreation(completed, given, before ?? old)
+    const counted = before && isEventKind(resource) ? repeated(aged, given, before) : aged
+    const object = this.#withRevision(counted, before?.revision)
     const revision = textIn(object['metadata'], 'resourceVersion') ?? ''
     if (change === 'DELETED') this.#last.delete(key)
     else this.#last.set(key, { resource, object, revision })
@@ -161,6 +162,19 @@ function withIdentity(shortOld: unknown, short: unknown): unknown {
 
 function pick(map: PlainMap, keys: readonly string[]): PlainMap {
   return Object.fromEntries(Object.entries(map).filter(([key, it]) => keys.includes(key) && it !== undefined))
+}
+
+/** Adds the time of creation of an earlier state, unless one is given. */
+function withCreation(
+  it: CompletedObject,
+  short: unknown,
+  earlier: CompletedObject | undefined,
+): CompletedObject {
+  const given = expandShortForm(short)
+  if (!earlier || (isMap(given) && isMap(given['metadata']) && given['metadata']['creationTimestamp']))
+    return it
+  const created = pick(earlier.object['metadata'] as PlainMap, ['creationTimestamp'])
+  return { ...it, object: { ...it.object, metadata: { ...(it.object['metadata'] as PlainMap), ...created } } }
 }
 
 /** Raises the count of a repeated Event, as Kubernetes does. */

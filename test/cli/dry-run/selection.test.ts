@@ -57,3 +57,35 @@ test('an object that enters or leaves the selection of a watch is added or delet
   const { code, stdout } = await runHere(desk, 'test')
   expect(code, stdout).toBe(0)
 })
+
+const AGES = `
+watch: [Pod, Event]
+sinks: { screen: { type: stdout } }
+rules:
+  - { name: dies-young, when: { kind: Pod, type: DELETED, age: "<5m" }, to: screen }
+  - { name: goes-on, when: { kind: Event, age: ">10m" }, to: screen }
+tests:
+  - name: an object keeps the time of its creation
+    given: [{ object: { kind: Pod, name: web } }, { at: 2h, type: DELETED, object: { kind: Pod, name: web } }]
+    expect: { none: true }
+  - name: until it is created again
+    given:
+      - { object: { kind: Pod, name: web } }
+      - { at: 2h, type: DELETED, object: { kind: Pod, name: web } }
+      - { at: 2h, object: { kind: Pod, name: web } }
+      - { at: 2h, type: DELETED, object: { kind: Pod, name: web } }
+    expect: { rule: dies-young, messages: 1 }
+  - name: a time that is given for the old object is that of the new one
+    given: { type: MODIFIED, object: { kind: Event, reason: A }, old: { creationTimestamp: "2026-01-05T11:00:00Z" } }
+    expect: { rule: goes-on }
+  - name: an Event that goes on becomes old
+    given: { object: { kind: Event, reason: BackOff, regarding: { kind: Pod, name: web } }, times: 20, every: 1m }
+    expect: { rule: goes-on, messages: 9 }
+`
+
+test('a repeated object has the age of its first state', async () => {
+  using desk = openDesk()
+  desk.write('kubeherald.yaml', AGES)
+  const { code, stdout } = await runHere(desk, 'test')
+  expect(code, stdout).toBe(0)
+})
