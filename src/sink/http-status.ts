@@ -1,7 +1,7 @@
 import { detailOf, type Outcome, type Reason, type Scope } from './sink.ts'
 
 /**
- * Maps a status to an outcome. A sink that is throttled, misconfigured or unavailable fails as a whole. 500 and its rarer
+ * Maps a status, and the text of a 400, to an outcome. A sink that is throttled, misconfigured or unavailable fails as a whole. 500 and its rarer
  * relatives may be caused by the event, so they count as its failure where others succeed.
  */
 export function outcomeOfStatus(
@@ -11,7 +11,7 @@ export function outcomeOfStatus(
   nowMs: number,
 ): Outcome {
   const detail = detailOf(`HTTP ${status}${text && `: ${text}`}`)
-  const [reason, scope] = policyOf(status)
+  const [reason, scope] = policyOf(status, text)
   if (scope === undefined) return { kind: 'rejected', reason, detail }
   const afterMs = retryAfterMs(retryAfter, nowMs) ?? (status === 410 ? GONE_PAUSE_MS : undefined)
   return {
@@ -24,14 +24,25 @@ export function outcomeOfStatus(
   }
 }
 
-function policyOf(status: number): readonly [reason: Reason, retryScope?: Scope] {
+/** nginx answers so where it wants a client certificate, or another one. */
+const CERTIFICATE_FAULT = /SSL certificate error|No required SSL certificate/i
+/** nginx, Go and Apache answer so to a request without TLS. */
+const PLAIN_HTTP_FAULT =
+  /plain HTTP request was sent to HTTPS|HTTP request to an HTTPS server|plain HTTP to an SSL-enabled/i
+
+function policyOf(status: number, text: string): readonly [reason: Reason, retryScope?: Scope] {
   if (status >= 300 && status < 400) return ['config', 'sink']
+  // Of the connection, not of the event, although the status is that of a bad request.
+  if (status === 400 && CERTIFICATE_FAULT.test(text)) return ['auth', 'sink']
+  if (status === 400 && PLAIN_HTTP_FAULT.test(text)) return ['config', 'sink']
   if (status === 429) return ['rate-limited', 'sink']
   // 402: the account's plan does not permit it.
   if (status === 401 || status === 402 || status === 403 || status === 407) return ['auth', 'sink']
   if (status === 410) return ['gone', 'sink']
   // A page in place of the receiver, such as that of a maintenance, or a proxy that does not lead there.
   if (status === 404 || status === 405 || status === 421 || status === 426) return ['config', 'sink']
+  // All requests of a sink have the same media type and compression.
+  if (status === 406 || status === 415) return ['config', 'sink']
   if (status === 408) return ['timeout', 'sink']
   if (status === 409) return ['server-error', 'event']
   if (status === 425 || status === 502 || status === 503 || status === 504) return ['server-error', 'sink']

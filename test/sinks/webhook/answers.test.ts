@@ -33,9 +33,7 @@ test.each<[number, string, string?]>([
   [301, 'retry', 'sink'],
   [307, 'retry', 'sink'],
   [400, 'rejected'],
-  [406, 'rejected'],
   [413, 'rejected'],
-  [415, 'rejected'],
   [418, 'rejected'],
   [422, 'rejected'],
   [401, 'retry', 'sink'],
@@ -43,10 +41,12 @@ test.each<[number, string, string?]>([
   [403, 'retry', 'sink'],
   [404, 'retry', 'sink'],
   [405, 'retry', 'sink'],
+  [406, 'retry', 'sink'],
   [407, 'retry', 'sink'],
   [408, 'retry', 'sink'],
   [409, 'retry', 'event'],
   [410, 'retry', 'sink'],
+  [415, 'retry', 'sink'],
   [421, 'retry', 'sink'],
   [425, 'retry', 'sink'],
   [426, 'retry', 'sink'],
@@ -58,6 +58,16 @@ test.each<[number, string, string?]>([
 ])('status %i means %s', async (status, kind, scope) => {
   const outcome = await deliverTo({ status, body: 'why', headers: { location: 'http://169.254.169.254/' } })
   expect(outcome).toMatchObject({ kind, ...(scope && { scope }) })
+})
+
+test.each([
+  ['nginx', 'auth', '<head><title>400 The SSL certificate error</title></head>'],
+  ['nginx', 'auth', '<head><title>400 No required SSL certificate was sent</title></head>'],
+  ['nginx', 'config', '<center>The plain HTTP request was sent to HTTPS port</center>'],
+  ['Go', 'config', 'Client sent an HTTP request to an HTTPS server.\n'],
+  ['Apache', 'config', "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />"],
+])('a 400 of %s that refuses the connection is a %s fault of the sink: %s', async (_, reason, body) => {
+  expect(await deliverTo({ status: 400, body })).toMatchObject({ kind: 'retry', reason, scope: 'sink' })
 })
 
 test.each<[string | undefined, number, string]>([
