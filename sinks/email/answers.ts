@@ -12,9 +12,12 @@ interface Server {
 
 /** Servers that limit the rate or the day's number of mails (RFC 3463: X.7.x is policy; X.4.5 congestion). */
 const RATE = /too many|rate.?limit|throttl|quota exceeded|sending limit|\b[45]\.4\.5\b|\b4\.7\.28\b/i
-/** The server wants another account, sender or permission (Microsoft: 5.7.60, 5.2.252; Amazon SES: not verified). */
+/**
+ * The server wants another account, sender or permission (Microsoft: 5.7.60, 5.2.252; Amazon SES: not verified, sending paused;
+ * SendGrid: verified sender). 5.1.7 and 5.1.8 are about the address of the sender (RFC 3463 §3.2).
+ */
 const SINK_WIDE =
-  /\b5\.(?:7\.60|2\.252|7\.57|7\.139)\b|sendasdenied|not verified|authentication.{0,40}required|must issue a starttls/i
+  /\b5\.(?:1\.[78]|7\.60|2\.252|7\.57|7\.139)\b|sendasdenied|not verified|verified sender|sending (?:paused|suspended)|authentication.{0,40}required|must issue a starttls/i
 const RELAY = /\b5\.7\.\d+\b|relay|not permitted|authenticat/i
 const SIZE = /\b5\.3\.4\b|too (?:large|big)|exceeds? .{0,40}size|size exceeds?/i
 const STORAGE = /\b4\.3\.\d\b/

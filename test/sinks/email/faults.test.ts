@@ -117,6 +117,24 @@ const RETRIED: readonly Fault[] = [
     { reason: 'auth', scope: 'sink' },
   ],
   [
+    'an account of Amazon SES that is suspended',
+    'END',
+    { answer: '554 Message rejected: Sending paused for this account. For more information, please check' },
+    { reason: 'auth', scope: 'sink' },
+  ],
+  [
+    'a sender of SendGrid that is not verified',
+    'END',
+    { answer: '550 The from address does not match a verified Sender Identity. Mail cannot be sent until' },
+    { reason: 'auth', scope: 'sink' },
+  ],
+  [
+    'a sender of Microsoft 365 that is blocked',
+    'END',
+    { answer: '550 5.1.8 Access denied, bad outbound sender' },
+    { reason: 'auth', scope: 'sink' },
+  ],
+  [
     'no storage',
     'END',
     { answer: '452 4.3.1 insufficient storage' },
