@@ -34,9 +34,10 @@ export const elasticsearch: LogPreset = {
   },
   format({ index }) {
     return {
-      part({ message, time, value }) {
+      part({ message, time, value, isOwn }) {
         const action = { create: { _index: indexOf(index, message), _id: idOf(message) } }
-        const entry = { '@timestamp': time, ...mapOf(value) }
+        const fields = mapOf(value)
+        const entry = { '@timestamp': time, ...(isOwn ? fields : withoutDates(fields)) }
         return { bytes: Buffer.from(`${JSON.stringify(action)}\n${JSON.stringify(entry)}`) }
       },
       body: (items) => writtenAs(NDJSON, items, LINES),
@@ -57,6 +58,20 @@ function indexOf(template: Template | undefined, message: Message): string {
 function idOf({ id }: Message): string {
   if (id.length <= MAX_ID_BYTES && /^[\x21-\x7e]+$/.test(id)) return id
   return createHash('sha256').update(id).digest('hex')
+}
+
+/** Begins like a date that dynamic mapping detects. */
+const LIKE_A_DATE = /^[-+]?\d{4,9}(?:[-/]\d\d|T)/
+
+/**
+ * The first text of a field decides its type: after an object that is named like a date, an index with `date_detection`, which is the
+ * default, would refuse all other names. With a blank at its end a text is no date.
+ */
+function withoutDates(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const isLikeDate = (it: unknown): it is string => typeof it === 'string' && LIKE_A_DATE.test(it)
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, it]) => [key, key !== 'time' && isLikeDate(it) ? `${it} ` : it]),
+  )
 }
 
 /** Returns undefined for an answer that is not that of a bulk request. */

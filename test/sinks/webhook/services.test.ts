@@ -183,6 +183,27 @@ test('elasticsearch: the index is that of the day, or of a template; its name ma
   ])
 })
 
+test('elasticsearch: an object that is named like a date does not make the index refuse the others', async () => {
+  await using hook = await startReceiver()
+  const store = createElasticsearch()
+  await using sink = await openAt(store.service, hook)
+  const likeDates = ['2025-06-15', '2025/06/15 +0000', '2025-06-15T15:06:40Z']
+  for (const text of likeDates) {
+    store.service.forget?.()
+    const first = told({ title: text, about: { kind: text, namespace: text, name: text } }, {})
+    const next = told(
+      { title: 'crashes', about: { kind: 'Pod', namespace: 'shop', name: 'web' } },
+      {},
+      { version: '8' },
+    )
+    expect(await sink.deliver([first], never)).toEqual([DELIVERED])
+    expect(await sink.deliver([next], never)).toEqual([DELIVERED])
+    const { document } = store.documents[0]!
+    expect([document.name, document.kind].map((it) => it.trim())).toEqual([text, text])
+    expect(Date.parse(document.time)).toBeGreaterThan(0)
+  }
+})
+
 test('elasticsearch: an answer that is none of a bulk request delivers nothing', async () => {
   await using hook = await startReceiver()
   const { service } = createElasticsearch()

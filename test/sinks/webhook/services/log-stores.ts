@@ -10,10 +10,17 @@ export interface Document {
   document: any
 }
 
-/** The bulk API as Elasticsearch 8 documents it: actions, status of each item, conflicts of `create`. */
+/** The default `dynamic_date_formats`. Pure numbers are no dates. */
+const DATE = /^\d{4}-\d\d(-\d\d(T[\d:.]*(Z|[+-]\d\d:?\d\d)?)?)?$|^\d{4}\/\d\d\/\d\d [+-]\d{4}$/
+
+/**
+ * The bulk API as Elasticsearch 8 documents it: actions, status of each item, conflicts of `create`. The first text of a field decides
+ * whether it is a date (`date_detection`).
+ */
 export function createElasticsearch() {
   const documents: Document[] = []
   const known = new Set<string>()
+  const dates = new Map<string, boolean>()
   let refuse: (it: Document) => number | undefined = () => undefined
 
   function create(index: string, id: string, document: unknown) {
@@ -30,6 +37,13 @@ export function createElasticsearch() {
     const key = JSON.stringify([index, id])
     if (known.has(key)) return error(409, 'version_conflict_engine_exception')
     known.add(key)
+    for (const [field, value] of Object.entries(document)) {
+      if (typeof value !== 'string') continue
+      const isDate = DATE.test(value)
+      const own = JSON.stringify([index, field])
+      if (!dates.has(own)) dates.set(own, isDate)
+      if (dates.get(own) && !isDate) return error(400, 'document_parsing_exception')
+    }
     documents.push(it)
     return { create: { status: 201 } }
   }
@@ -39,6 +53,7 @@ export function createElasticsearch() {
     forget() {
       documents.length = 0
       known.clear()
+      dates.clear()
     },
     options: { headers: { authorization: 'ApiKey the-right-key' } },
     wrong: { options: { headers: { authorization: 'ApiKey a-wrong-key' } }, status: 401 },
