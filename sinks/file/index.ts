@@ -106,7 +106,7 @@ function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sin
   const begunFiles = metrics.counter('rotations_total', 'Files that were full and moved away.')
   const one = createSemaphore(1)
   const closing = new AbortController()
-  // Ids that were written after their call had ended. They are delivered again and must not be written twice.
+  // Ids that were written after their call had ended. They are delivered again, often one by one, and must not be written twice.
   const late = new Set<string>()
 
   full.look()
@@ -150,8 +150,8 @@ function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sin
       rest = batch.filter(({ id }) => !late.has(id))
       try {
         await write(rest, progress, stop)
-        if (!left) late.clear()
       } finally {
+        if (left && late.size > MOST_LATE) late.clear()
         if (left) for (const { id } of rest.slice(0, progress.safe)) late.add(id)
       }
     }, stop)
@@ -166,7 +166,7 @@ function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sin
     left = true
     const places = new Map(rest.map(({ id }, i) => [id, i]))
     return batch.map((message) => {
-      const place = places.get(message.id) ?? (late.has(message.id) || !failure ? -1 : batch.length)
+      const place = places.get(message.id) ?? (late.delete(message.id) || !failure ? -1 : batch.length)
       return outcomeOf(place, progress, failure)
     })
   }
@@ -192,6 +192,8 @@ function openFile(config: FileConfig, { log, metrics, clock }: SinkContext): Sin
 }
 
 const CLOSE_MS = 2_000
+/** Beyond that those before are forgotten: others may have delivered them. */
+const MOST_LATE = 1_000
 
 const DELIVERED: Outcome = { kind: 'delivered' }
 const STOPPED: Retry = {

@@ -58,6 +58,8 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
   // If the reader stalls, a write stays in the stream's buffer: messages that are retried must not be written
   // again.
   let unanswered: Write | undefined
+  // Ids that the stream took after their call had ended. They are delivered again, often one by one.
+  const late = new Set<string>()
   output.on('error', (error: Error) => {
     broken = error
   })
@@ -83,7 +85,13 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
   async function settle(it: Write, signal: AbortSignal): Promise<Retry | undefined> {
     unanswered = it
     const error = await Promise.race([it.taken, whenAborted(signal)])
-    if (error === ABORTED) return STALLED
+    if (error === ABORTED) {
+      void it.taken.then((fault) => {
+        if (late.size > MOST_LATE) late.clear()
+        if (!fault) for (const id of it.ids) late.add(id)
+      })
+      return STALLED
+    }
     if (unanswered === it) unanswered = undefined
     return error && gone(error)
   }
@@ -96,7 +104,7 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
     const lines = new Map<string, string>()
     const faults = new Map<string, Outcome>()
     for (const message of batch) {
-      const line = earlier?.ids.has(message.id) ? undefined : lineOf(message)
+      const line = late.delete(message.id) ? undefined : lineOf(message)
       if (typeof line === 'string') lines.set(message.id, line)
       else if (line) faults.set(message.id, line)
     }
@@ -112,6 +120,9 @@ export function openOutput(output: NodeJS.WriteStream, format: StdoutConfig['for
     },
   }
 }
+
+/** Beyond that those before are forgotten: others may have delivered them. */
+const MOST_LATE = 1_000
 
 const ABORTED = Symbol('aborted')
 

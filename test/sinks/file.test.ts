@@ -297,6 +297,27 @@ test('a write that hangs ends with its signal; what it wrote in the end is not w
   expect(lines()).toHaveLength(4)
 })
 
+test('after a write that hung its events come one by one, between others, and are not written twice', async () => {
+  const { path, allIds } = room()
+  const disk = Promise.withResolvers<void>()
+  const spy = await replaceOnHandles('write', async (original) => {
+    await disk.promise
+    return original()
+  })
+  await using sink = await openSink(file, { path })
+  const batch = sampleMessages(3)
+  const [other] = sampleMessages(1, { prefix: 'other' })
+  const stop = new AbortController()
+  const delivery = sink.deliver(batch, stop.signal)
+  await waitFor(() => spy.mock.calls.length === 1, { what: 'the write' })
+  stop.abort()
+  await delivery
+  disk.resolve()
+  for (const message of [batch[0]!, other!, batch[1]!, batch[2]!])
+    expect(await sink.deliver([message], never)).toEqual([DELIVERED])
+  expect(allIds()).toEqual(idsOf([...batch, other!]))
+})
+
 /** Delivers in a process whose files may not grow beyond 1 KiB: the system takes a part, and then says no. */
 test('of a batch that a full disk takes in part, only whole lines are delivered', async () => {
   const { path, lines } = room()

@@ -197,6 +197,18 @@ test('what the stream took between two calls is not written again either', async
   expect(reader.ids()).toEqual(['1', '1'])
 })
 
+test('what a stalled reader took in the end is not written again, though it comes one by one, between others', async () => {
+  const reader = stalled()
+  const sink = openOutput(reader.stream, 'json')
+  const stop = new AbortController()
+  const first = sink.deliver(numbered(1, 2, 3), stop.signal)
+  stop.abort()
+  expect(await first).toMatchObject([STALLED, STALLED, STALLED])
+  reader.goOn()
+  for (const id of [1, 4, 2, 3]) expect(await sink.deliver(numbered(id), never)).toEqual([DELIVERED])
+  expect(reader.ids()).toEqual(['1', '2', '3', '4'])
+})
+
 test('a reader that went away is a failure of the sink: nothing is lost', async () => {
   const stream = new PassThrough()
   const sink = openOutput(outputOf(stream), 'json')
