@@ -84,8 +84,11 @@ export interface Session {
   readonly sent: number
   /** When the last step ended well, as of `performance.now()`; minus infinity if the session has to be probed before the next one. */
   readonly lastMs: number
-  /** Returns who got it. Throws a SmtpFault, also when nobody did. Rejects with the signal's reason. */
-  send(mail: Mail, signal: AbortSignal): Promise<Sent>
+  /**
+   * Returns who got it. Throws a SmtpFault, also when nobody did. Rejects with the signal's reason. The answer to the message itself may
+   * take longer than the timeout, but does not come after `untilMs`, by `performance.now()`.
+   */
+  send(mail: Mail, signal: AbortSignal, untilMs: number): Promise<Sent>
   /** Asks whether the session still works (RSET). Throws a SmtpFault. */
   probe(signal: AbortSignal): Promise<void>
   isAlive(): boolean
@@ -110,7 +113,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   async function step<T>(
     stage: Stage,
     stop: AbortSignal,
-    run: (done: (error: unknown, result?: T) => void) => void,
+    run: (done: (error: unknown, result?: T) => void, mayTake: (ms: number) => void) => void,
     more: () => Pick<FaultParts, 'ambiguous'> = () => ({}),
   ): Promise<T> {
     const settled = Promise.withResolvers<T>()
@@ -120,17 +123,19 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     const onAbort = () => settled.reject(new Interrupted(stop, more().ambiguous === true))
     // nodemailer's own limits of a connection name what was missing: they come first.
     const limitMs = stage === 'connect' ? options.timeoutMs + CONNECT_MARGIN_MS : options.timeoutMs
-    const timer = setTimeout(
-      () => fail({ timeoutType: 'STEP_TIMEOUT', message: 'no answer in time' }),
-      limitMs,
-    )
+    let timer: NodeJS.Timeout | undefined
+    const mayTake = (ms: number) => {
+      clearTimeout(timer)
+      timer = setTimeout(() => fail({ timeoutType: 'STEP_TIMEOUT', message: 'no answer in time' }), ms)
+    }
+    mayTake(limitMs)
     connection.once('error', fail)
     connection.once('end', onEnd)
     stop.addEventListener('abort', onAbort, { once: true })
     try {
       if (stop.aborted) onAbort()
       else if (!alive) onEnd()
-      else run((error, result) => (error ? fail(error) : settled.resolve(result as T)))
+      else run((error, result) => (error ? fail(error) : settled.resolve(result as T)), mayTake)
       const result = await settled.promise
       lastMs = performance.now()
       return result
@@ -175,22 +180,25 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     get lastMs() {
       return lastMs
     },
-    async send({ from, to, raw }, stop) {
+    async send({ from, to, raw }, stop, untilMs) {
       sent++
       let started = false
-      // Read when the server has taken the envelope, and not before.
-      const body = new Readable({
-        read() {
-          started = true
-          this.push(raw)
-          this.push(null)
-        },
-      })
       const envelope = { from, to: [...to], size: raw.length }
       const info = await step<SMTPConnectionSendInfo>(
         'data',
         stop,
-        (done) => connection.send(envelope, body, done),
+        (done, mayTake) => {
+          // Read when the server has taken the envelope, and not before.
+          const body = new Readable({
+            read() {
+              started = true
+              mayTake(answerMs(options.timeoutMs, untilMs))
+              this.push(raw)
+              this.push(null)
+            },
+          })
+          connection.send(envelope, body, done)
+        },
         () => ({ ambiguous: started }),
       )
       const { accepted, rejectedErrors, serverMessageId } = info
@@ -208,6 +216,16 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     },
     destroy,
   }
+}
+
+const LONGER = 3
+
+/**
+ * How long the answer to a message may take. A server scans it before, and delivers it also when nobody waits for the answer: it would
+ * come twice. RFC 5321 §4.5.3.2.6 asks for more time than for other steps.
+ */
+function answerMs(timeoutMs: number, untilMs: number): number {
+  return Math.max(timeoutMs, Math.min(LONGER * timeoutMs, untilMs - performance.now()))
 }
 
 /** The signal aborted a step. */

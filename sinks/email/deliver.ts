@@ -20,6 +20,8 @@ interface DeliveryParts {
   name: string
   /** Within this time of a call its mails begin; what has not begun is left for the next call. */
   beginMs: number
+  /** Within this time of a call its mails are answered. */
+  callMs: number
   config: EmailConfig
   sessions: Sessions
   store: KeyValueStore
@@ -43,7 +45,7 @@ export function createDelivery(
   const waitedFor = new WaitedFor()
   const domain = config.from.address.slice(config.from.address.lastIndexOf('@') + 1)
 
-  async function deliverOne(message: Mailed, { signal, begin }: Limits): Promise<Outcome> {
+  async function deliverOne(message: Mailed, { signal, begin, untilMs }: Limits): Promise<Outcome> {
     const found = recipientsOf(message, config)
     if (!found.ok) return { kind: 'rejected', reason: 'config', detail: found.detail }
     const { recipients } = found
@@ -66,7 +68,7 @@ export function createDelivery(
     }
     const whole = await compose(false)
     const send = async (session: Session, stop: AbortSignal): Promise<Sent> => {
-      const post = (raw: Buffer) => session.send({ from: config.from.address, to, raw }, stop)
+      const post = (raw: Buffer) => session.send({ from: config.from.address, to, raw }, stop, untilMs)
       try {
         return await post(whole)
       } catch (error) {
@@ -131,6 +133,7 @@ export function createDelivery(
     // Recipients that take nothing now need not refuse each message of the batch.
     const failing = new Map<string, Outcome>()
     const begin = AbortSignal.timeout(parts.beginMs)
+    const untilMs = performance.now() + parts.callMs
     return deliverInOrder(
       batch,
       { concurrency: config.concurrency },
@@ -139,7 +142,7 @@ export function createDelivery(
         const known = failing.get(target)
         if (known) return known
         if (begin.aborted) return LATER
-        const outcome = await attempt(message, { signal: stop, begin })
+        const outcome = await attempt(message, { signal: stop, begin, untilMs })
         if (outcome.kind === 'retry' && outcome.scope === 'target') failing.set(target, outcome)
         return outcome
       },
@@ -152,6 +155,8 @@ interface Limits {
   signal: AbortSignal
   /** Aborts when no mail may begin any more. */
   begin: AbortSignal
+  /** Of the call, by `performance.now()`. */
+  untilMs: number
 }
 
 /** Mails that wait for a session have not failed. */

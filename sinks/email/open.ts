@@ -30,6 +30,7 @@ export function openEmail(config: EmailConfig, context: SinkContext): Sink<Email
       now: () => clock.now(),
       // The last mail may need a session first.
       beginMs: CALL_MS - 2 * timeoutMs,
+      callMs: CALL_MS,
       onRefused: refused,
     }),
     async health(signal): Promise<Health> {

@@ -185,6 +185,20 @@ test('a session begins with the full name of the machine, else with the domain o
   expect(smtp.commands[0]).toBe(`EHLO ${name}`)
 })
 
+test('a server may take longer for its answer to a mail than timeout: it is sent once', async () => {
+  const smtp = await start()
+  await using sink = await openSink(type, optionsFor(smtp, { timeout: '2s' }))
+  // As one that scans mails: it has the mail, and answers later.
+  smtp.onStep((step) => (step === 'END' ? { delayMs: 3_000 } : undefined))
+  // Where the machine pauses, there may be no session in time.
+  const arrived = async () => {
+    const [outcome] = await sink.deliver([messageOf({}, type)], never)
+    return outcome?.kind === 'retry' && !outcome.ambiguous ? undefined : outcome
+  }
+  expect(await waitFor(arrived, { what: 'a session' })).toEqual({ kind: 'delivered' })
+  expect(smtp.mails).toHaveLength(1)
+})
+
 test('a session of which one message was refused takes the next one', async () => {
   const smtp = await start()
   smtp.onStep((step, argument) =>
@@ -265,7 +279,7 @@ test('mails for which a slow server leaves no time or no session wait, and have 
   const sessions = createSessions({ host, port, tls, auth, timeoutMs }, 1)
   const { store, log, userAgent } = contextOf()
   const deliver = createDelivery({
-    ...{ name: 'mail', beginMs, config, sessions, store, log, userAgent },
+    ...{ name: 'mail', beginMs, callMs: beginMs, config, sessions, store, log, userAgent },
     ...{ now: Date.now, mask: (text: string) => text, onRefused() {} },
   })
   const messages = (prefix: string) =>
