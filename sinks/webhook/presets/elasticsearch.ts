@@ -99,6 +99,9 @@ function outcomeOf(answer: unknown): Outcome {
   if (status < 300 || status === 409) return { kind: 'delivered' }
   const { type = '', reason = '' } = mapOf(error) as { type?: string; reason?: string }
   const text = `${type}: ${reason}`
+  // Not a limit of the rate: an index without disk space takes nothing until an operator mends it.
+  if (status === 429 && type === 'cluster_block_exception')
+    return { kind: 'retry', reason: 'server-error', detail: detailOf(`HTTP 429: ${text}`), scope: 'event' }
   if (status === 400 && INDEX_FAULT.test(text))
     return { kind: 'retry', reason: 'config', detail: detailOf(`HTTP 400: ${text}`), scope: 'event' }
   const outcome = outcomeOfStatus(status, undefined, text, 0)

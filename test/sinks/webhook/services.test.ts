@@ -108,6 +108,24 @@ test('elasticsearch: each event has its own outcome: stored, refused, or again',
   expect(store.documents.map(({ document }) => document.name)).toEqual(['o0', 'o5'])
 })
 
+test('elasticsearch: an index that is blocked for lack of disk space is a failure of its own events', async () => {
+  await using hook = await startReceiver()
+  const { service } = createElasticsearch()
+  await using sink = await openAt(service, hook)
+  const blocked = {
+    status: 429,
+    error: {
+      type: 'cluster_block_exception',
+      reason: 'index [a] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark];',
+    },
+  }
+  hook.answer(() => json(200, { errors: true, items: [{ create: blocked }, { create: { status: 201 } }] }))
+  expect(await sink.deliver(named(2), never)).toMatchObject([
+    { kind: 'retry', reason: 'server-error', scope: 'event', detail: expect.stringContaining('flood-stage') },
+    DELIVERED,
+  ])
+})
+
 test.each([
   [
     'validation_exception',
