@@ -43,6 +43,8 @@ const QUICK_MS = 100
 /** The core stops a call after 60 s: what is under way then may have arrived, and would arrive again. */
 const CALL_MS = 55_000
 const DEFAULT_TIMEOUT_MS = 20_000
+/** What calls that have begun keep of a pause that the receiver asks for. The core begins no other call until all of it is over. */
+const MAX_QUIET_MS = 5_000
 /** What waits for requests of others has not failed. */
 const LATER: Outcome = { kind: 'later', afterMs: 0 }
 
@@ -146,8 +148,23 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
   )
 
   const beginMs = CALL_MS - (config.timeout ?? DEFAULT_TIMEOUT_MS)
-  /** Whether too little is left of the time of a call, which began at `calledMs`, for one more request. */
-  const isLate = (calledMs: number) => performance.now() - calledMs > beginMs
+  /** By `performance.now()`. */
+  let quietUntilMs = 0
+
+  /** Returns the outcome of what waited for requests of others too long, or into a limit of the rate: it is not sent. */
+  function postponed(calledMs: number): Outcome | undefined {
+    const nowMs = performance.now()
+    if (nowMs - calledMs > beginMs) return LATER
+    return nowMs < quietUntilMs ? { kind: 'later', afterMs: quietUntilMs - nowMs } : undefined
+  }
+
+  /** A limit is that of all, unless others pass meanwhile; with a template in `url` it is that of one address. */
+  function noteLimit(outcome: Outcome): void {
+    if (outcome.kind === 'delivered') quietUntilMs = 0
+    if (outcome.kind !== 'retry' || outcome.reason !== 'rate-limited' || endpoint.template) return
+    const pauseMs = Math.min(outcome.afterMs ?? 0, MAX_QUIET_MS)
+    quietUntilMs = Math.max(quietUntilMs, performance.now() + pauseMs)
+  }
 
   async function request(
     url: URL,
@@ -160,6 +177,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     const reply = await sender.send(url, envelope, body, signal)
     const tookMs = performance.now() - startedMs
     const outcome = outcomeOf(reply)
+    noteLimit(outcome)
     // A refusal may be quick because the receiver is overloaded.
     if (outcome.kind !== 'delivered') averageMs = Number.POSITIVE_INFINITY
     else averageMs = Number.isFinite(averageMs) ? averageMs + (tookMs - averageMs) / 16 : tookMs
@@ -209,11 +227,10 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     const { batch } = format
     if (!batch || !target) throw new Error('a single request is not a batch')
     const envelope = envelopeOf(items.map(({ message }) => message))
-    const reply = await slots.run(
-      async () => (isLate(calledMs) ? undefined : request(target, envelope, batch.body(items), signal)),
-      signal,
-    )
-    if (!reply) return { outcome: LATER, status: 0 }
+    const reply = await slots.run(async () => {
+      const outcome = postponed(calledMs)
+      return outcome ? { outcome, status: 0, body: '' } : request(target, envelope, batch.body(items), signal)
+    }, signal)
     if (reply.outcome.kind !== 'delivered' || !batch.answers) return reply
     const each = batch.answers(reply.body, items)
     if (each) return { ...reply, each: each.map(masked) }
@@ -245,8 +262,7 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
       return deliverInOrder(
         batch,
         { concurrency },
-        (message, stop) =>
-          slots.run(async () => (isLate(calledMs) ? LATER : deliverOne(message, stop)), stop),
+        (message, stop) => slots.run(async () => postponed(calledMs) ?? deliverOne(message, stop), stop),
         signal,
       )
     },

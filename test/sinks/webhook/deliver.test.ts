@@ -201,3 +201,50 @@ test.each<[string, object]>([
     }
   },
 )
+
+test.each<[string, object]>([
+  ['one event a request', {}],
+  ['many events a request', { format: 'batch' }],
+])('%s: what waits for requests of others is not sent into a limit of the rate', async (_, more) => {
+  await using hook = await startReceiver()
+  await using sink = await open({ url: hook.url, concurrency: 1, ...more })
+  hook.answer(() => ({ status: 429, headers: { 'retry-after': '60' } }))
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const calls = ['a', 'b', 'c'].map((name) => sink.deliver([message(name)], never))
+    const later = { kind: 'later', afterMs: expect.any(Number) }
+    expect((await Promise.all(calls)).flat()).toMatchObject([
+      { kind: 'retry', reason: 'rate-limited', afterMs: 60_000 },
+      later,
+      later,
+    ])
+    expect(hook.requests).toHaveLength(1)
+    vi.advanceTimersByTime(60_000)
+    hook.answer(() => ({ status: 200 }))
+    expect(await sink.deliver([message('b')], never)).toEqual([{ kind: 'delivered' }])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('a limit of the rate while others pass is that of one object', async () => {
+  await using hook = await startReceiver()
+  await using sink = await open({ url: hook.url, concurrency: 2 })
+  const known = Promise.withResolvers<void>()
+  hook.answer(({ body }) =>
+    JSON.parse(body).name === 'limited'
+      ? { status: 429, headers: { 'retry-after': '60' } }
+      : { status: 200, until: known.promise },
+  )
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const [limited, passing] = ['limited', 'passing'].map((name) => sink.deliver([message(name)], never))
+    expect(await limited).toMatchObject([{ kind: 'retry', reason: 'rate-limited' }])
+    expect(await sink.deliver([message('early')], never)).toMatchObject([{ kind: 'later' }])
+    known.resolve()
+    expect(await passing).toEqual([{ kind: 'delivered' }])
+    expect(await sink.deliver([message('next')], never)).toEqual([{ kind: 'delivered' }])
+  } finally {
+    vi.useRealTimers()
+  }
+})
