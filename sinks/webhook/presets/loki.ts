@@ -1,6 +1,7 @@
 import type { Message } from '../../../src/sink/index.ts'
 import { JSON_TYPE } from '../batch-format.ts'
 import type { Item } from '../batches.ts'
+import { targetFault } from './answers.ts'
 import { acceptedMs } from './log-entry.ts'
 import { clean } from './parts.ts'
 import { type LogPreset, withPath } from './preset.ts'
@@ -22,6 +23,8 @@ export const loki: LogPreset = {
   maxBytes: 250_000,
   batch: { max: 1_000, maxBytes: 1_000_000 },
   target: (base) => withPath(base, '/loki/api/v1/push'),
+  // No entry is newer than our clock: it is ahead of Loki's by more than `creation_grace_period`.
+  answer: (reply) => targetFault(reply, /has timestamp too new/),
   format({ labels = {} }, clock) {
     return {
       part(entry) {

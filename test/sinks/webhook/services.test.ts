@@ -263,6 +263,18 @@ test('loki: what waited for hours is stored behind newer lines of its stream, wi
   expect(JSON.parse(loki.lines[1]!.line)).toMatchObject({ name: 'old', time: old.event.time })
 })
 
+test('loki: a clock that is ahead of the clock of Loki makes no dead letters', async () => {
+  await using hook = await startReceiver()
+  const loki = createLoki({ now: () => Date.now() - 900_000 })
+  await using sink = await openAt(loki.service, hook)
+  const event = { time: new Date().toISOString() }
+  const messages = ['a', 'b', 'c'].map((name) => messageOf({ name, event }))
+  expect(await sink.deliver(messages, never)).toMatchObject(
+    Array(3).fill({ kind: 'retry', reason: 'config', scope: 'sink' }),
+  )
+  expect(hook.requests).toHaveLength(1)
+})
+
 test('loki: streams have labels with few values, also where Events regard objects of invented kinds', async () => {
   await using hook = await startReceiver()
   const loki = createLoki()

@@ -88,7 +88,7 @@ const MAX_LINE = 262_144
  * The push API as Loki 3.7.8 answered when it was asked by hand: valid lines of a request are stored also where others are refused,
  * a line that is an hour older than the newest of its stream is "too far behind".
  */
-export function createLoki(clock = Date) {
+export function createLoki(clock: { now(): number } = Date) {
   const lines: { labels: Record<string, string>; ms: number; line: string }[] = []
   const newest = new Map<string, number>()
 
@@ -101,7 +101,7 @@ export function createLoki(clock = Date) {
     if (names.length > 15) return 'max label names'
     if (names.some(([name, it]) => !/^[A-Za-z_]\w*$/.test(name) || it.length > 2_048)) return 'label'
     if (Buffer.byteLength(line) > MAX_LINE) return `max entry size '${MAX_LINE}' bytes exceeded`
-    if (ms > clock.now() + 600_000) return 'timestamp too new'
+    if (ms > clock.now() + 600_000) return 'entry has timestamp too new'
     const key = JSON.stringify(labels)
     if (ms < (newest.get(key) ?? 0) - HOUR_MS) return 'entry too far behind'
     newest.set(key, Math.max(ms, newest.get(key) ?? 0))
