@@ -208,12 +208,8 @@ test('elasticsearch: an object that is named like a date does not make the index
   const likeDates = ['2025-06-15', '2025/06/15 +0000', '2025-06-15T15:06:40Z']
   for (const text of likeDates) {
     store.service.forget?.()
-    const first = told({ title: text, about: { kind: text, namespace: text, name: text } }, {})
-    const next = told(
-      { title: 'crashes', about: { kind: 'Pod', namespace: 'shop', name: 'web' } },
-      {},
-      { version: '8' },
-    )
+    const first = messageOf({ name: text, event: { kind: text } })
+    const next = messageOf({ version: '8' })
     expect(await sink.deliver([first], never)).toEqual([DELIVERED])
     expect(await sink.deliver([next], never)).toEqual([DELIVERED])
     const { document } = store.documents[0]!
