@@ -159,15 +159,15 @@ test('an attempt has how long its message took to render', async () => {
 test('an object that fails alone leaves a record of each attempt in quarantine', async () => {
   await using it = await startLaneBed()
   let failures = 0
-  const sink = scriptedSink(({ event: { name } }) => (name === 'odd' && failures++ < 3 ? ODD : DELIVERED))
+  const sink = scriptedSink(({ event: { name } }) => (name === 'flaky' && failures++ < 3 ? ODD : DELIVERED))
   const lanes = it.work({ hook: sink }, { history: WEEK })
   it.trickle(lanes)
   await waitFor(() => sink.took.length > 0, { what: 'others to pass' })
-  await it.put('hook/n1', 'odd@1')
+  await it.put('hook/n1', 'flaky@1')
   lanes.wake(['hook/n1'])
-  await waitFor(() => sink.took.includes('odd@1'), { what: 'the odd one to pass' })
+  await waitFor(() => sink.took.includes('flaky@1'), { what: 'that one to pass' })
   const recordsOf = () =>
-    collect(readHistory(it.redis, it.keys, { target: historyTarget('c/uid-odd/1/ADDED') }))
+    collect(readHistory(it.redis, it.keys, { target: historyTarget('c/uid-flaky/1/ADDED') }))
   await waitFor(async () => (await recordsOf())[0]?.outcome === 'delivered', { what: 'its last record' })
   const records = await recordsOf()
   expect(new Set(records.slice(1).map(({ outcome }) => outcome))).toEqual(new Set(['failed']))
