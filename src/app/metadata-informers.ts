@@ -42,9 +42,12 @@ export interface Enrichment {
 /** How long a reload waits for metadata. */
 const PREPARE_MS = 30_000
 
+/** A watch that is behind lists while events still wait for it. */
+const TIMING: Timing = { ...DEFAULT_TIMING, stalledMs: 20_000 }
+
 /** Caches of metadata, fed by metadata-only watches with the same reflector as the configured watches. */
 export function startEnrichment(parts: EnrichmentParts): Enrichment {
-  const { metrics, log, clock } = parts
+  const { metrics, log, clock, timing = TIMING } = parts
   const stop = new AbortController()
   /** Keys of conditions that were logged and still last. */
   const logged = new Set<string>()
@@ -78,7 +81,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     log,
     clock,
     random: Math.random,
-    timing: parts.timing ?? DEFAULT_TIMING,
+    timing,
     matcherOf: compilePattern,
     selectorOf: matcherOfSelector,
     plan(asked, catalogue, clusterUid, matcherOf) {
@@ -112,9 +115,14 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     const status = statuses().find(({ key }) => key === source.key)
     if (!status) return 'behind'
     if (status.phase === 'failing') return 'fails'
-    if (status.phase !== 'watching' || !status.ready) return 'behind'
+    if (status.phase !== 'watching' || !status.ready || isFarBehind(status)) return 'behind'
     logged.delete(source.key)
     return 'follows'
+  }
+
+  /** Each reconnect leaves a quiet watch behind until it has settled. */
+  function isFarBehind({ behind }: WatchStatus): boolean {
+    return behind !== undefined && behind.ms > 2 * timing.settleMs
   }
 
   /** A source whose kind went has no status: its kind has. */
