@@ -82,7 +82,7 @@ export class LeaseCandidate {
       { watch: title, lease: this.name, ...(from && { from }) },
       'acquired the lease of a watch',
     )
-    this.#report({ holder: this.#parts.identity, phase: 'listing', ready: false })
+    this.#report({ holder: this.#parts.identity, phase: 'listing' })
     this.#arrival.resolve()
   }
 

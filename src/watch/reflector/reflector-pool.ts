@@ -162,8 +162,9 @@ export function createReflectorPool(parts: PoolParts) {
       if (news.ready) delete status.lastError
       const watching = status.phase === 'watching' && status.ready
       if (watching && !reported) onWatching()
-      // Standing by is being ready too, but not watching.
-      reported = watching || (reported && status.ready && status.phase !== 'standby')
+      // Standing by, or having taken the lease again, is being ready too, but not watching.
+      const isLeft = status.phase === 'standby' || news.holder !== undefined
+      reported = watching || (reported && status.ready && !isLeft)
     }
   }
 

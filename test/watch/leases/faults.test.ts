@@ -160,6 +160,18 @@ test('answers that come later than the deadline renew nothing', async () => {
   expect(() => one.runs[0]?.guard.check()).toThrow('is not certain')
 })
 
+test('a watch whose lease was lost and taken again is as ready as before', async () => {
+  const { bed, one } = await startHolder()
+  await using _ = bed
+  // As its run reports.
+  one.status.ready = true
+  bed.server.fault = ({ applied }, response) => !applied && answer(response, 503)
+  await waitFor(() => one.runs[0]?.signal.aborted, { what: 'the end of the run' })
+  bed.server.fault = undefined
+  await waitFor(() => one.current(), { what: 'another run' })
+  expect(one.status.ready).toBe(true)
+})
+
 test.each([403, 404, 422])(
   'without the right (%i) nothing is watched, and status says why; then it begins',
   async (status) => {

@@ -69,6 +69,30 @@ test('a process that leaves a watch to another stays ready: what it knows of the
   expect(told).toEqual([true])
 })
 
+test('a watch whose lease was taken again is compared with the cluster as before', async () => {
+  const lost = new AbortController()
+  const taken = Promise.withResolvers<void>()
+  const leases: SourceLeases = {
+    async run(_source, report, signal, job) {
+      const guard: LeaseGuard = { check() {}, renewed: async () => {} }
+      await job(guard, AbortSignal.any([signal, lost.signal]))
+      report({ phase: 'reconnecting', lastError: 'the lease is not certain' })
+      report({ phase: 'listing', holder: 'this' })
+      taken.resolve()
+      return job(guard, signal)
+    },
+    leave: async () => {},
+  }
+  await using it = await startWatchBed({ idle: true })
+  const manager = it.start([{ kind: 'ConfigMap', verify: 3_600_000 }], { wallMs: 0, leases: () => leases })
+  const isWatching = () => manager.statuses()[0]?.phase === 'watching'
+  await waitFor(isWatching, { what: 'the watch' })
+  lost.abort()
+  await taken.promise
+  await waitFor(isWatching, { what: 'the watch under the next lease' })
+  expect(await it.metric('watch_verified_timestamp_seconds')).toHaveLength(1)
+})
+
 /**
  * Runs a source once; after that `report` is what a candidate without the lease reports. Its checkpoint is of a process that is alive
  * as long as `isOwnerAlive`.
