@@ -196,6 +196,50 @@ test('a source that another process reads is read', async () => {
   await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
 })
 
+test('what this process reported of a source before it fell behind does not count', async () => {
+  await using it = await startTimersBed()
+  it.state.watches = [status({ current: false })]
+  await publishReport(it.reader, it.keys, report('one', [status()]))
+  it.start()
+  const { polls } = it.state
+  await waitFor(() => it.state.polls > polls + 5, { what: 'some looks' })
+  expect(await it.enqueued()).toBe(0)
+  it.state.watches = [status()]
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
+})
+
+test('a reconnect that is over does not shorten the wait for a source that another process reads', async () => {
+  await using it = await startTimersBed()
+  const maxDelayMs = 500
+  const timer = async (dueMs: number) => {
+    const [key = ''] = await it.reader.zrange(it.keys.limitTimers, '0', '0')
+    await it.reader.zadd(it.keys.limitTimers, dueMs, key)
+  }
+  const someLooks = async () => {
+    const { polls } = it.state
+    await waitFor(() => it.state.polls > polls + 3, { what: 'some looks' })
+  }
+  const elsewhere = async (news: Partial<WatchStatus>) => {
+    await publishReport(it.reader, it.keys, report('other', [status({ key: 'b', ...news })]))
+    await it.reader.persist(it.keys.instance('other'))
+  }
+  const standby = status({ key: 'b', phase: 'standby', current: false })
+  await timer(Date.now() + 3_600_000)
+  await elsewhere({})
+  it.state.watches = [status({ current: false }), standby]
+  it.start(maxDelayMs)
+  await someLooks()
+  const behindMs = performance.now()
+  it.state.watches = [status(), standby]
+  await someLooks()
+  await waitFor(() => performance.now() - behindMs > maxDelayMs, { what: 'that to be long ago' })
+  await elsewhere({ current: false })
+  const dueMs = performance.now()
+  await timer(1)
+  await waitFor(async () => (await it.enqueued()) === 1, { what: 'the digest' })
+  expect(performance.now() - dueMs).toBeGreaterThan(maxDelayMs - 10)
+})
+
 test('all is read when each source is, here or elsewhere, or has nothing to read', () => {
   const standby = status({ phase: 'standby', current: false })
   const { current: _, ...older } = status()

@@ -84,17 +84,19 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
       if (behindSinceMs !== undefined) behindSinceMs += passedMs
       return
     }
-    if (isAllRead(ours, [])) behindSinceMs = undefined
-    else if (ours.some(isBehind)) behindSinceMs ??= performance.now()
+    const isBehindHere = ours.some(isBehind)
+    if (isBehindHere) behindSinceMs ??= performance.now()
     const lost = parts.lostDebounces?.()
     if (lost && lost !== lastLost) await makeLostDebouncesDue(redis, keys, lost, clock.now())
     lastLost = lost
-    if (!(await isDue()) || performance.now() - faultMs < afterFaultMs) return
-    const allRead = isAllRead(ours, await readReports(redis, keys))
-    if (!allRead) {
-      behindSinceMs ??= performance.now()
-      if (performance.now() - behindSinceMs < maxDelayMs) return
-    } else behindSinceMs = undefined
+    const due = await isDue()
+    const mayBeOver = behindSinceMs !== undefined && !isBehindHere
+    if (!(due || mayBeOver) || performance.now() - faultMs < afterFaultMs) return
+    // What this process reported may be older than a break of its watches.
+    const others = (await readReports(redis, keys)).filter(({ id }) => id !== instance)
+    if (isAllRead(ours, others)) behindSinceMs = undefined
+    else behindSinceMs ??= performance.now()
+    if (!due || (behindSinceMs !== undefined && performance.now() - behindSinceMs < maxDelayMs)) return
     while (await fireTimers(parts, `${instance}/${++attempts}`, signal, readMs));
   }
 
