@@ -180,6 +180,35 @@ test('a source stands by, ready, as long as another process works on the one tha
   expect(await it.enqueued()).toEqual(['MODIFIED changes@11 synthesized'])
 })
 
+test('a source whose state another process is taking over is left to it: to open it would fence that process', async () => {
+  let isOwned = false
+  await using it = await startBed(inNamespaces('shop'), [object('a', 6)], {
+    timing: { fencedPauseMs: 600_000 },
+    wrap: (store) => ({
+      ...store,
+      async peek(...args) {
+        const checkpoint = await store.peek(...args)
+        return checkpoint && { ...checkpoint, ownerAlive: isOwned && !checkpoint.released }
+      },
+    }),
+  })
+  await it.watched(1)
+  const [checkpoint = ''] = await it.reader.keys(it.keys.checkpoint('*'))
+  await it.stop()
+  it.start(all)
+  await it.watched(1)
+  isOwned = true
+  // As while its index moves.
+  const moving = { phase: 'seeding', resourceVersion: '', sequence: 9, atMs: 1, holder: 'a', adopting: [] }
+  const text = JSON.stringify({ ...moving, released: true })
+  await it.reader.set(checkpoint, text)
+  it.start(inNamespaces('shop'))
+  await waitFor(() => it.statuses().some(({ phase, ready }) => phase === 'standby' && ready), {
+    what: 'it to stand by',
+  })
+  expect(await it.reader.get(checkpoint)).toBe(text)
+})
+
 test('what another process adopts while a source stands by is adopted from that one, once it is free', async () => {
   const former = (key: string) => ({ source: { key, title: key } as Source, claims: () => true })
   // Two former sources: the owner of the first leaves it, and another process adopts it for a third selection.

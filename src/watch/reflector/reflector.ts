@@ -26,7 +26,7 @@ import {
   StalledWatch,
   type Step,
 } from './retry-policy.ts'
-import { adopt, standBy } from './takeover.ts'
+import { adopt, awaitMove, standBy } from './takeover.ts'
 import type { Timing } from './timing.ts'
 import { type Batch, OverdueStream, type WatchRequest, watchStream } from './watch-stream.ts'
 
@@ -140,6 +140,7 @@ class Reflector {
       }
     }
     this.#fenced = false
+    await awaitMove(this.#parts, this.#source, this.#report, this.#signal)
     const check = guard && (() => guard.check())
     return this.#parts.progress.whileStoring(() => store.open(this.#source, this.#signal, check))
   }

@@ -14,7 +14,7 @@ import type { Logger } from '../../observe/log.ts'
 import { readLabels } from '../decode/scan.ts'
 import type { PlannedSource } from '../plan/plan.ts'
 import { isInShard } from '../plan/shards.ts'
-import { hasPosition } from './progress.ts'
+import { hasPosition, type WatchProgress } from './progress.ts'
 import type { ReflectorStatus } from './reflector-status.ts'
 import type { Timing } from './timing.ts'
 
@@ -126,7 +126,7 @@ export async function adopt(
  * is adopted first is kept.
  */
 async function freeOf(
-  { store }: AdoptingParts,
+  { store }: Pick<AdoptingParts, 'store'>,
   formers: readonly FormerSource[],
   signal: AbortSignal,
 ): Promise<FormerSource[]> {
@@ -136,6 +136,33 @@ async function freeOf(
     .filter(({ isOwned }) => !isOwned)
     .toSorted((a, b) => b.atMs - a.atMs)
     .map(({ former }) => former)
+}
+
+interface OpeningParts extends Pick<AdoptingParts, 'store' | 'timing'> {
+  progress: Pick<WatchProgress, 'whileStoring'>
+}
+
+/**
+ * Waits, for longer than that takes, while a living process may be taking over the state of a source: to open the source would fence
+ * that process, and then each of the two would wait for the other.
+ */
+export async function awaitMove(
+  { store, timing, progress }: OpeningParts,
+  source: PlannedSource,
+  report: ReflectorStatus,
+  signal: AbortSignal,
+): Promise<void> {
+  const untilMs = performance.now() + 2 * timing.fencedPauseMs
+  while (performance.now() < untilMs) {
+    const { changes } = store.owners
+    const at = await progress.whileStoring(() => store.peek(source, signal))
+    if (!at?.released || !at.adopting) return
+    const formers = (await source.adoption?.formers(signal)) ?? []
+    const free = await freeOf({ store }, formers, signal)
+    if (free.length === formers.length) return
+    report.standby(true)
+    await store.owners.wait(changes, timing.fencedPauseMs, signal)
+  }
 }
 
 const STILL_OWNED =
