@@ -43,8 +43,10 @@ const QUICK_MS = 100
 /** The core stops a call after 60 s: what is under way then may have arrived, and would arrive again. */
 const CALL_MS = 55_000
 const DEFAULT_TIMEOUT_MS = 20_000
-/** What calls that have begun keep of a pause that the receiver asks for. The core begins no other call until all of it is over. */
+/** How long messages that wait are not sent after a 429, at most: then a request shows whether the limit is over. */
 const MAX_QUIET_MS = 5_000
+/** The same where the service names no time. */
+const DEFAULT_QUIET_MS = 1_000
 /** What waits for requests of others has not failed. */
 const LATER: Outcome = { kind: 'later', afterMs: 0 }
 
@@ -148,22 +150,17 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
   )
 
   const beginMs = CALL_MS - (config.timeout ?? DEFAULT_TIMEOUT_MS)
-  /** By `performance.now()`. */
+  /** Whether too little is left of the time of a call, which began at `calledMs`, for one more request. */
+  const isLate = (calledMs: number) => performance.now() - calledMs > beginMs
+  // A chat or pager limits the messages to its address as a whole; another receiver's 429 may be that of one object.
+  const limitsAll = service !== undefined && format.batch === undefined && endpoint.template === undefined
+  /** No message is sent before, by `performance.now()`. */
   let quietUntilMs = 0
 
-  /** Returns the outcome of what waited for requests of others too long, or into a limit of the rate: it is not sent. */
-  function postponed(calledMs: number): Outcome | undefined {
-    const nowMs = performance.now()
-    if (nowMs - calledMs > beginMs) return LATER
-    return nowMs < quietUntilMs ? { kind: 'later', afterMs: quietUntilMs - nowMs } : undefined
-  }
-
-  /** A limit is that of all, unless others pass meanwhile; with a template in `url` it is that of one address. */
+  /** Keeps messages that wait for a request from following a 429. The core knows only of calls, which began before. */
   function noteLimit(outcome: Outcome): void {
-    if (outcome.kind === 'delivered') quietUntilMs = 0
-    if (outcome.kind !== 'retry' || outcome.reason !== 'rate-limited' || endpoint.template) return
-    const pauseMs = Math.min(outcome.afterMs ?? 0, MAX_QUIET_MS)
-    quietUntilMs = Math.max(quietUntilMs, performance.now() + pauseMs)
+    if (!limitsAll || outcome.kind !== 'retry' || outcome.reason !== 'rate-limited') return
+    quietUntilMs = performance.now() + Math.min(outcome.afterMs ?? DEFAULT_QUIET_MS, MAX_QUIET_MS)
   }
 
   async function request(
@@ -201,6 +198,8 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
   /** May throw a TemplateFault, which `deliverInOrder` turns into an outcome. */
   async function deliverOne(message: Message, signal: AbortSignal): Promise<Outcome> {
     if (format.batch) throw new Error('a batch is not a single request')
+    const quietMs = quietUntilMs - performance.now()
+    if (quietMs > 0) return { kind: 'later', afterMs: quietMs }
     const written = format.write(message)
     const url = targetOf(message)
     const wait = await pace?.()
@@ -227,10 +226,11 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     const { batch } = format
     if (!batch || !target) throw new Error('a single request is not a batch')
     const envelope = envelopeOf(items.map(({ message }) => message))
-    const reply = await slots.run(async () => {
-      const outcome = postponed(calledMs)
-      return outcome ? { outcome, status: 0, body: '' } : request(target, envelope, batch.body(items), signal)
-    }, signal)
+    const reply = await slots.run(
+      async () => (isLate(calledMs) ? undefined : request(target, envelope, batch.body(items), signal)),
+      signal,
+    )
+    if (!reply) return { outcome: LATER, status: 0 }
     if (reply.outcome.kind !== 'delivered' || !batch.answers) return reply
     const each = batch.answers(reply.body, items)
     if (each) return { ...reply, each: each.map(masked) }
@@ -262,7 +262,8 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
       return deliverInOrder(
         batch,
         { concurrency },
-        (message, stop) => slots.run(async () => postponed(calledMs) ?? deliverOne(message, stop), stop),
+        (message, stop) =>
+          slots.run(async () => (isLate(calledMs) ? LATER : deliverOne(message, stop)), stop),
         signal,
       )
     },

@@ -19,8 +19,6 @@ export interface Answer {
   headers?: Record<string, string>
   body?: string
   delayMs?: number
-  /** Answers when this is resolved. */
-  until?: Promise<unknown>
   /** Never answers. */
   hang?: boolean
   /** Cuts the connection. */
@@ -58,13 +56,12 @@ export async function startReceiver(tls?: ServerOptions): Promise<Receiver> {
   function respond(received: ReceivedRequest, response: ServerResponse, answer: Answer): void {
     if (answer.hang) return void hanging.add(response)
     if (answer.reset) return void response.destroy()
-    const { status = 200, headers = {}, body = '', delayMs = 0, until } = answer
+    const { status = 200, headers = {}, body = '', delayMs = 0 } = answer
     const finish = () => {
       received.status = status
       response.writeHead(status, headers).end(body)
     }
-    if (until) void until.then(finish)
-    else if (delayMs > 0) setTimeout(finish, delayMs)
+    if (delayMs > 0) setTimeout(finish, delayMs)
     else finish()
   }
 

@@ -202,49 +202,44 @@ test.each<[string, object]>([
   },
 )
 
+test.each([
+  ['discord', { 'retry-after': '60' }, 60_000],
+  ['grafana-oncall', {}, undefined],
+])(
+  '%s: messages that wait for a request are not sent into a limit of the rate',
+  async (preset, headers, afterMs) => {
+    await using hook = await startReceiver()
+    await using sink = await open({ url: hook.url, preset, concurrency: 1 })
+    hook.answer(() => ({ status: 429, headers }))
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      const calls = ['a', 'b', 'c'].map((name) => sink.deliver([message(name)], never))
+      const later = { kind: 'later', afterMs: expect.any(Number) }
+      const limited = { kind: 'retry', reason: 'rate-limited', ...(afterMs && { afterMs }) }
+      expect((await Promise.all(calls)).flat()).toMatchObject([limited, later, later])
+      expect(hook.requests).toHaveLength(1)
+      vi.advanceTimersByTime(60_000)
+      hook.answer(() => ({ status: 200 }))
+      expect(await sink.deliver([message('b')], never)).toEqual([{ kind: 'delivered' }])
+    } finally {
+      vi.useRealTimers()
+    }
+  },
+)
+
 test.each<[string, object]>([
   ['one event a request', {}],
   ['many events a request', { format: 'batch' }],
-])('%s: what waits for requests of others is not sent into a limit of the rate', async (_, more) => {
+  ['a service with an address for each event', { preset: 'discord', path: '/{{ name }}' }],
+])('%s: a limit of the rate may be that of one object, and holds no others back', async (_, more) => {
+  const { path = '', ...options } = more as { path?: string }
   await using hook = await startReceiver()
-  await using sink = await open({ url: hook.url, concurrency: 1, ...more })
-  hook.answer(() => ({ status: 429, headers: { 'retry-after': '60' } }))
-  vi.useFakeTimers({ toFake: ['performance'] })
-  try {
-    const calls = ['a', 'b', 'c'].map((name) => sink.deliver([message(name)], never))
-    const later = { kind: 'later', afterMs: expect.any(Number) }
-    expect((await Promise.all(calls)).flat()).toMatchObject([
-      { kind: 'retry', reason: 'rate-limited', afterMs: 60_000 },
-      later,
-      later,
-    ])
-    expect(hook.requests).toHaveLength(1)
-    vi.advanceTimersByTime(60_000)
-    hook.answer(() => ({ status: 200 }))
-    expect(await sink.deliver([message('b')], never)).toEqual([{ kind: 'delivered' }])
-  } finally {
-    vi.useRealTimers()
-  }
-})
-
-test('a limit of the rate while others pass is that of one object', async () => {
-  await using hook = await startReceiver()
-  await using sink = await open({ url: hook.url, concurrency: 2 })
-  const known = Promise.withResolvers<void>()
-  hook.answer(({ body }) =>
-    JSON.parse(body).name === 'limited'
-      ? { status: 429, headers: { 'retry-after': '60' } }
-      : { status: 200, until: known.promise },
-  )
-  vi.useFakeTimers({ toFake: ['performance'] })
-  try {
-    const [limited, passing] = ['limited', 'passing'].map((name) => sink.deliver([message(name)], never))
-    expect(await limited).toMatchObject([{ kind: 'retry', reason: 'rate-limited' }])
-    expect(await sink.deliver([message('early')], never)).toMatchObject([{ kind: 'later' }])
-    known.resolve()
-    expect(await passing).toEqual([{ kind: 'delivered' }])
-    expect(await sink.deliver([message('next')], never)).toEqual([{ kind: 'delivered' }])
-  } finally {
-    vi.useRealTimers()
-  }
+  await using sink = await open({ url: `${hook.url}${path}`, concurrency: 1, ...options })
+  hook.answer(() => ({ status: hook.requests.length === 1 ? 429 : 200, headers: { 'retry-after': '60' } }))
+  const calls = ['limited', 'b', 'c'].map((name) => sink.deliver([message(name)], never))
+  expect((await Promise.all(calls)).flat()).toMatchObject([
+    { kind: 'retry', reason: 'rate-limited', afterMs: 60_000 },
+    { kind: 'delivered' },
+    { kind: 'delivered' },
+  ])
 })
