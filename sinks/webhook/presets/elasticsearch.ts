@@ -34,10 +34,9 @@ export const elasticsearch: LogPreset = {
   },
   format({ index }) {
     return {
-      part({ message, time, value, isOwn }) {
+      part({ message, time, value }) {
         const action = { create: { _index: indexOf(index, message), _id: idOf(message) } }
-        const fields = mapOf(value)
-        const entry = { '@timestamp': time, ...(isOwn ? fields : withoutDates(fields)) }
+        const entry = { '@timestamp': time, ...mapOf(value) }
         return { bytes: Buffer.from(`${JSON.stringify(action)}\n${JSON.stringify(entry)}`) }
       },
       body: (items) => writtenAs(NDJSON, items, LINES),
@@ -60,20 +59,6 @@ function idOf({ id }: Message): string {
   return createHash('sha256').update(id).digest('hex')
 }
 
-/** Begins like a date that dynamic mapping detects. */
-const LIKE_A_DATE = /^[-+]?\d{4,9}(?:[-/]\d\d|T)/
-
-/**
- * The first text of a field decides its type: after an object that is named like a date, an index with `date_detection`, which is the
- * default, would refuse all other names. With a blank at its end a text is no date.
- */
-function withoutDates(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const isLikeDate = (it: unknown): it is string => typeof it === 'string' && LIKE_A_DATE.test(it)
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, it]) => [key, key !== 'time' && isLikeDate(it) ? `${it} ` : it]),
-  )
-}
-
 /** Returns undefined for an answer that is not that of a bulk request. */
 function answersIn(reply: string, count: number): Outcome[] | undefined {
   const items = (parsed(reply) as { items?: unknown } | undefined)?.items
@@ -89,9 +74,12 @@ function parsed(reply: string): unknown {
   }
 }
 
-/** The index takes no document, or cannot be made: no room for its shards. Elasticsearch answers with the status of a bad document. */
+/**
+ * The index takes no document, cannot be made because there is no room for its shards, or has a field of dates since an object was named
+ * like one (`date_detection`). Elasticsearch answers with the status of a bad document.
+ */
 const INDEX_FAULT =
-  /^index_closed_exception|this action would add .{1,40} shards?\b.* maximum .{0,20}shards open|no write index is defined/
+  /^index_closed_exception|this action would add .{1,40} shards?\b.* maximum .{0,20}shards open|no write index is defined|failed to parse field \[.{1,300}?\] of type \[date\]/
 
 function outcomeOf(answer: unknown): Outcome {
   const { status, error } = mapOf(answer) as { status?: unknown; error?: unknown }

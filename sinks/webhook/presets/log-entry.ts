@@ -9,12 +9,12 @@ import type { LogEntry } from './preset.ts'
 export function entriesOf(body: TemplateTree | undefined, maxBytes: number): (message: Message) => LogEntry {
   return (message) => {
     const time = timeOf(message)
-    if (!body) return { message, time, value: flatEntry(message), isOwn: false }
+    if (!body) return { message, time, value: flatEntry(message) }
     const value = body.render(message)
     const bytes = Buffer.byteLength(JSON.stringify(value))
     if (bytes > maxBytes)
       throw new TemplateFault(`body: makes ${bytes} bytes; the service takes ${maxBytes} of one event`)
-    return { message, time, value, isOwn: true }
+    return { message, time, value }
   }
 }
 

@@ -50,8 +50,6 @@ export interface LogEntry {
   time: string
   /** Plain data: a map, or what the sink's `body` makes. */
   value: unknown
-  /** `value` is what `body` makes. */
-  isOwn: boolean
 }
 
 /** The request format of a log store: many events are one request. */

@@ -21,12 +21,13 @@ export function createElasticsearch() {
   const documents: Document[] = []
   const known = new Set<string>()
   const dates = new Map<string, boolean>()
+  let detectsDates = true
   let refuse: (it: Document) => number | undefined = () => undefined
 
   function create(index: string, id: string, document: unknown) {
     const it = { index, id, document }
-    const error = (status: number, type: string) => ({
-      create: { status, error: { type, reason: `of ${id}` } },
+    const error = (status: number, type: string, reason = `of ${id}`) => ({
+      create: { status, error: { type, reason } },
     })
     if (!INDEX.test(index)) return error(400, 'invalid_index_name_exception')
     if (Buffer.byteLength(id) > 512) return error(400, 'action_request_validation_exception')
@@ -36,14 +37,19 @@ export function createElasticsearch() {
       return error(status, status === 429 ? 'es_rejected_execution_exception' : 'of_test')
     const key = JSON.stringify([index, id])
     if (known.has(key)) return error(409, 'version_conflict_engine_exception')
-    known.add(key)
     for (const [field, value] of Object.entries(document)) {
       if (typeof value !== 'string') continue
-      const isDate = DATE.test(value)
+      const isDate = detectsDates && DATE.test(value)
       const own = JSON.stringify([index, field])
       if (!dates.has(own)) dates.set(own, isDate)
-      if (dates.get(own) && !isDate) return error(400, 'document_parsing_exception')
+      if (dates.get(own) && !isDate)
+        return error(
+          400,
+          'document_parsing_exception',
+          `[1:73] failed to parse field [${field}] of type [date] in document with id '${id}'. Preview of field's value: '${value}'`,
+        )
     }
+    known.add(key)
     documents.push(it)
     return { create: { status: 201 } }
   }
@@ -77,6 +83,10 @@ export function createElasticsearch() {
     documents,
     refuseItems(next: typeof refuse) {
       refuse = next
+    },
+    /** As `date_detection` of an index template. */
+    detectDates(it: boolean) {
+      detectsDates = it
     },
   }
 }
