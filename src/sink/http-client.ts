@@ -40,7 +40,7 @@ export interface Reply {
   body: string
 }
 
-/** Sends once; an outcome is decided by the status alone. Never throws, follows no redirect. */
+/** Sends once; an outcome is decided by the status, and by the text of a 400. Never throws, follows no redirect. */
 export interface HttpClient {
   post(
     url: URL,

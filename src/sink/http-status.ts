@@ -26,9 +26,9 @@ export function outcomeOfStatus(
 
 /** nginx answers so where it wants a client certificate, or another one. */
 const CERTIFICATE_FAULT = /SSL certificate error|No required SSL certificate/i
-/** nginx, Go and Apache answer so to a request without TLS. */
+/** nginx, Go, Apache and Tomcat answer so to a request without TLS. */
 const PLAIN_HTTP_FAULT =
-  /plain HTTP request was sent to HTTPS|HTTP request to an HTTPS server|plain HTTP to an SSL-enabled/i
+  /plain HTTP request was sent to HTTPS|HTTP request to an HTTPS server|plain HTTP to an SSL-enabled|host and port requires TLS/i
 
 function policyOf(status: number, text: string): readonly [reason: Reason, retryScope?: Scope] {
   if (status >= 300 && status < 400) return ['config', 'sink']

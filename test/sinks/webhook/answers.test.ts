@@ -66,6 +66,7 @@ test.each([
   ['nginx', 'config', '<center>The plain HTTP request was sent to HTTPS port</center>'],
   ['Go', 'config', 'Client sent an HTTP request to an HTTPS server.\n'],
   ['Apache', 'config', "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />"],
+  ['Tomcat', 'config', 'Bad Request\nThis combination of host and port requires TLS.\n'],
 ])('a 400 of %s that refuses the connection is a %s fault of the sink: %s', async (_, reason, body) => {
   expect(await deliverTo({ status: 400, body })).toMatchObject({ kind: 'retry', reason, scope: 'sink' })
 })
