@@ -115,12 +115,11 @@ function logBatch(config: WebhookConfig, service: LogPreset, clock: Clock) {
 }
 
 const gzipped = promisify(gzip)
-/** Smaller bodies would hardly become smaller. */
-const LEAST_BYTES = 1_024
-
-/** Returns the request with its body compressed by gzip (RFC 9110 §8.4.1.3), outside of the event loop. */
+/**
+ * Returns the request with its body compressed by gzip (RFC 9110 §8.4.1.3), outside of the event loop. Small ones are, too: a receiver
+ * without gzip refuses all requests then, which is a failure of the sink.
+ */
 export async function compressed(written: Written): Promise<Written> {
-  if (written.body.length < LEAST_BYTES) return written
   const body = await gzipped(written.body)
   return { ...written, body, headers: { ...written.headers, 'content-encoding': 'gzip' } }
 }
