@@ -86,7 +86,7 @@ export interface Session {
   readonly lastMs: number
   /**
    * Returns who got it. Throws a SmtpFault, also when nobody did. Rejects with the signal's reason. The answer to the message itself may
-   * take longer than the timeout, but does not come after `untilMs`, by `performance.now()`.
+   * take longer than the timeout, until `untilMs` by `performance.now()`, but at least the timeout.
    */
   send(mail: Mail, signal: AbortSignal, untilMs: number): Promise<Sent>
   /** Asks whether the session still works (RSET). Throws a SmtpFault. */
