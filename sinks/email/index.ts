@@ -2,6 +2,8 @@ import { defineSink, groupByOf, TemplateFault } from '../../src/sink/index.ts'
 import { addressesOf, checkRoute, EmailConfig, EmailRoute, recipientsOf, targetOf } from './config.ts'
 import { inCode, inHtml, plainOf, subjectOf, writeMail } from './format.ts'
 
+const ADDRESS = 'kubeherald-placeholder@kubeherald-placeholder.invalid'
+
 /** Sends notifications as mail over SMTP: text and HTML, one thread for each object in trouble. */
 export default defineSink<EmailConfig, EmailRoute>({
   apiVersion: 1,
@@ -16,6 +18,7 @@ export default defineSink<EmailConfig, EmailRoute>({
   // A crash repeats a batch, so it is no larger than the number of sessions that there may be.
   maxBatch: 20,
   example: `{ type: email, host: smtp.example.com, auth: { user: kubeherald, password: "\${env:SMTP_PASSWORD}" }, from: kubeherald@example.com, to: oncall@example.com }`,
+  placeholders: { from: ADDRESS, to: ADDRESS, cc: ADDRESS, replyTo: ADDRESS, fallbackTo: ADDRESS },
   preview(message, config) {
     const found = recipientsOf(message, config)
     if (!found.ok) throw new TemplateFault(found.detail)

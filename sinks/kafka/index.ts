@@ -18,7 +18,7 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   showsChanges: () => false,
   maxBatch: 500,
   example: `{ type: kafka, brokers: ["\${env:KAFKA_BROKER}"], topic: kubernetes.changes }`,
-  placeholders: { brokers: 'kubeherald-placeholder.invalid:9092' },
+  placeholders: { brokers: 'kubeherald-placeholder.invalid:9092', mechanism: 'plain' },
   lane: laneOf,
   preview,
   // kafkajs is loaded when a sink is opened, not when a configuration is checked.

@@ -50,20 +50,26 @@ const DEFAULT_QUIET_MS = 1_000
 /** What waits for requests of others has not failed. */
 const LATER: Outcome = { kind: 'later', afterMs: 0 }
 
+const PLACEHOLDERS = { secret: `whsec_${Buffer.alloc(32).toString('base64')}` }
+
 /**
  * Posts every event: as a CloudEvent, by a template, or in the format of a preset's service; one or many in a request; in order for each
  * object.
  */
 export default typeOf('webhook', configured, {
   example: `{ type: webhook, url: "\${env:WEBHOOK_URL}", secret: "\${env:WEBHOOK_SECRET}" }`,
-  placeholders: { secret: `whsec_${Buffer.alloc(32).toString('base64')}` },
+  placeholders: PLACEHOLDERS,
 })
 
 /** Returns the sink type that is a preset's: `type: loki` is `type: webhook` with `preset: loki`. */
 export async function presetType(preset: PresetName): Promise<SinkType<WebhookConfig>> {
-  const { example, load } = PRESETS[preset]
+  const { example, placeholders, load } = PRESETS[preset]
   const { markup } = await load()
-  return typeOf(preset, configuredFor(preset), { ...markup, example })
+  return typeOf(preset, configuredFor(preset), {
+    ...markup,
+    example,
+    placeholders: { ...PLACEHOLDERS, ...placeholders },
+  })
 }
 
 function typeOf(

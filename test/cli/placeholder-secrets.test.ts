@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fillPlaceholders } from '../../src/cli/load-config/placeholder-secrets.ts'
 import { readDocument } from '../../src/config/document.ts'
-import { openDesk } from './cli.ts'
+import { type Desk, openDesk, type Result } from './cli.ts'
 import { runHere } from './here.ts'
 
 const NOTHING = {
@@ -24,6 +24,44 @@ test('a missing secret of a plug-in gets a placeholder of the form that its opti
   expect(env['B']).toMatch(/^[\w.-]+:\d+$/)
   expect(env['S']).toBe('kubeherald-placeholder')
 })
+
+test.each([
+  '{ type: slack, token: "${env:A}", channel: "${env:B}", ca: "${file:/run/ca.crt}", proxy: "${env:PROXY}" }',
+  '{ type: webhook, url: "${env:A}", proxy: "${env:PROXY}" }',
+  '{ type: alertmanager, url: "${env:A}", secret: "${env:B}" }',
+  '{ type: webhook, preset: alertmanager, url: "${env:A}" }',
+  '{ type: telegram, token: "${env:A}", chatId: "${env:B}" }',
+  '{ type: matrix, url: "${env:A}", token: "${env:B}", room: "${env:C}" }',
+  '{ type: datadog, apiKey: "${env:A}", site: "${env:B}" }',
+  '{ type: email, host: "${env:A}", from: "${env:B}", to: "${env:C}", cc: ["${env:D}"], replyTo: "${env:E}" }',
+  '{ type: email, host: "${env:A}", from: "${env:B}", to: "${env:C}", auth: { password: "${env:D}", user: "${env:B}" } }',
+  '{ type: kafka, brokers: ["${env:A}"], topic: "${env:B}", sasl: { mechanism: "${env:C}", username: "${env:D}", password: "${env:E}" } }',
+  '{ type: kafka, brokers: ["${env:A}"], topic: t, sasl: { mechanism: oauthbearer, tokenUrl: "${env:B}", clientId: c, clientSecret: "${env:C}", tokenCa: "${file:/run/ca.crt}" } }',
+])('a dry run needs no variable and no file of %s', async (sink) => {
+  using desk = openDesk()
+  expect(await explained(desk, sink)).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('a problem of an option whose placeholder has another form names the missing variable', async () => {
+  using desk = openDesk()
+  const { code, stderr } = await explained(
+    desk,
+    '{ type: webhook, url: "${env:A}", timeout: "${env:PATIENCE}" }',
+  )
+  expect(code).toBe(2)
+  expect(stderr).toContain('PATIENCE is not set')
+  expect(stderr).not.toContain('A is not set')
+})
+
+/** Explains an event with this sink, without its variables and files. */
+function explained(desk: Desk, sink: string): Promise<Result> {
+  desk.write('kubeherald.yaml', `watch: [Event]\nsinks: { it: ${sink} }\nrules: [{ name: all, to: it }]\n`)
+  const object = desk.write(
+    'event.yaml',
+    'kind: Event\nmetadata: { name: a }\ninvolvedObject: { kind: Pod, name: b }\n',
+  )
+  return runHere(desk, 'explain', object)
+}
 
 test('a key with the name of an inherited property has none of its own', async () => {
   const env = await placeholdersOf('{ type: webhook, headers: { constructor: "${env:C}" } }')

@@ -15,6 +15,8 @@ export interface PresetEntry {
   batches?: true
   /** The section of a sink, in one line of YAML. */
   example: string
+  /** As in `SinkType`. */
+  placeholders?: Readonly<Record<string, string>>
   load(): Promise<Preset>
 }
 
@@ -54,6 +56,7 @@ export const PRESETS: Readonly<Record<PresetName, PresetEntry>> = {
     needs: ['token', 'chatId'],
     knowsUrl: true,
     example: `{ type: telegram, token: "\${env:TELEGRAM_TOKEN}", chatId: "-1001234567890" }`,
+    placeholders: { chatId: '@kubeherald_placeholder' },
     load: async () => (await import('./telegram.ts')).telegram,
   },
   matrix: {
@@ -61,6 +64,7 @@ export const PRESETS: Readonly<Record<PresetName, PresetEntry>> = {
     options: ['token', 'room'],
     needs: ['token', 'room'],
     example: `{ type: matrix, url: "https://matrix.example.com", token: "\${env:MATRIX_TOKEN}", room: "!ops:example.com" }`,
+    placeholders: { room: '!kubeherald-placeholder:kubeherald-placeholder.invalid' },
     load: async () => (await import('./matrix.ts')).matrix,
   },
   ntfy: {
@@ -121,6 +125,7 @@ export const PRESETS: Readonly<Record<PresetName, PresetEntry>> = {
     title: 'Alertmanager',
     options: ['resolveAfter', 'labels'],
     example: '{ type: alertmanager, url: "http://alertmanager:9093/api/v2/alerts" }',
+    placeholders: { url: 'https://kubeherald-placeholder.invalid/api/v2/alerts' },
     load: async () => (await import('./alertmanager.ts')).alertmanager,
   },
   elasticsearch: {
@@ -158,6 +163,7 @@ export const PRESETS: Readonly<Record<PresetName, PresetEntry>> = {
     knowsUrl: true,
     batches: true,
     example: `{ type: datadog, apiKey: "\${env:DATADOG_API_KEY}" }`,
+    placeholders: { site: 'kubeherald-placeholder.invalid' },
     load: async () => (await import('./datadog.ts')).datadog,
   },
 }

@@ -1,5 +1,5 @@
 import type { DryRunOptions } from '../../app/dry-run/dry-run.ts'
-import { readDocument } from '../../config/document.ts'
+import { type ConfigDocument, readDocument } from '../../config/document.ts'
 import type { JoinedDocument } from '../../config/include/joined-document.ts'
 import { type LoadOptions, loadConfig } from '../../config/load.ts'
 import type { Problem } from '../../config/problem.ts'
@@ -134,10 +134,15 @@ export async function readDryConfiguration(
     pluginsOff: pluginsOff(plugins ?? {}),
     standIn: PLACEHOLDER,
   }
-  const { root } = readDocument(file, text, source)
-  const { placeholders, ...filled } = await fillPlaceholders(root, source)
+  const main = readDocument(file, text, source)
+  const { placeholders, ...filled } = await fillPlaceholders(main.root, source)
   const loaded = await loadConfig({ ...source, ...filled })
-  if (!loaded.ok) throw badConfiguration(file, loaded.problems, loaded.texts)
+  if (!loaded.ok)
+    throw badConfiguration(
+      file,
+      loaded.problems.map((it) => withMissing(it, main)),
+      loaded.texts,
+    )
   const { document, texts, sinkTypes } = loaded
   const written = referencesShown(document.at([])) as Record<string, unknown>
   const config = { ...loaded.config, written }
@@ -149,4 +154,15 @@ export async function readDryConfiguration(
     load: sinkLoader(sinkTypes),
     hide: hiderOf(secretsOf(document, placeholders)),
   }
+}
+
+/** Names the missing source of a value in a problem of the placeholder that replaces it. */
+function withMissing(problem: Problem, { problems, isEcho }: ConfigDocument): Problem {
+  if (!isEcho(problem)) return problem
+  const { line, column, length } = problem
+  const missing = problems.find(
+    (it) => it.absent && it.line === line && it.column >= column && it.column < column + length,
+  )
+  if (!missing) return problem
+  return { ...problem, hint: `${missing.message}, and its placeholder has not the form of this option` }
 }

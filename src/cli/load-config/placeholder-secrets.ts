@@ -13,8 +13,11 @@ export async function fillPlaceholders(
   { env, readFile }: Sources,
 ): Promise<Sources & { placeholders: ReadonlySet<string> }> {
   const values = new Map<string, string>()
-  for (const { path, written } of referencesIn(root, []))
-    values.set(written, await placeholderFor(path, root))
+  for (const { path, written } of referencesIn(root, [])) {
+    const value = await placeholderFor(path, root)
+    // Of two options with the same reference, one may take any text.
+    if (value !== PLACEHOLDER || !values.has(written)) values.set(written, value)
+  }
   const added: NodeJS.ProcessEnv = {}
   const files = new Map<string, string>()
   const folder = dirname(resolve(root?.file.name ?? ''))
@@ -61,18 +64,23 @@ async function placeholderFor(path: Path, root: Located | undefined): Promise<st
   const key = path.findLast((step) => !/^\d+$/.test(step)) ?? ''
   if (path[0] === 'redis' && key === 'url') return `redis://${PLACEHOLDER}.invalid:6379`
   if (path[0] === 'server' && key === 'port') return '0'
-  if (path.at(-2) === 'tls' && /^(ca|cert|key)$/.test(key)) return key === 'key' ? PRIVATE_KEY : CERTIFICATE
+  if (path.at(-2) === 'tls' && /^(cert|key)$/.test(key)) return key === 'key' ? PRIVATE_KEY : CERTIFICATE
+  if (/^(ca|[a-z]+Ca)$/.test(key)) return CERTIFICATE
   const ofType = path[0] === 'sinks' ? await placeholdersOf(path[1], root) : {}
   if (Object.hasOwn(ofType, key)) return ofType[key] as string
-  return /url$/i.test(key) ? `https://${PLACEHOLDER}.invalid/placeholder-for-a-url` : PLACEHOLDER
+  return /^proxy$|url$/i.test(key) ? `https://${PLACEHOLDER}.invalid/placeholder-for-a-url` : PLACEHOLDER
 }
 
 /** Plug-ins are loaded later: for them common forms must do. */
 async function placeholdersOf(sink: string | undefined, root: Located | undefined) {
   const section = root?.entries?.get('sinks')?.value.entries?.get(String(sink))?.value.entries
-  const type = String(section?.get('type')?.value.value)
-  if (!Object.hasOwn(allSinks, type)) return PLUGIN_PLACEHOLDERS
-  return (await allSinks[type as keyof typeof allSinks]()).placeholders ?? {}
+  const [type, preset] = ['type', 'preset'].map((key) => String(section?.get(key)?.value.value))
+  if (!isBuiltIn(type)) return PLUGIN_PLACEHOLDERS
+  return (await allSinks[isBuiltIn(preset) ? preset : type]()).placeholders ?? {}
+}
+
+function isBuiltIn(type: string | undefined): type is keyof typeof allSinks {
+  return type !== undefined && Object.hasOwn(allSinks, type)
 }
 
 /** A certificate and its key of no server, because PEM is checked. */
