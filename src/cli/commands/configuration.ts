@@ -156,7 +156,7 @@ replaces each secret. Exit code 0 when no rule and no sink is disabled, 3 when o
 Examples:
   kubeherald import config.yaml > kubeherald.yaml
   kubectl get configmap event-exporter-cfg -o yaml | kubeherald import kubernetes-event-exporter
-  helm get values --all kubewatch | kubeherald import kubewatch > kubeherald.yaml
+  helm get values --all -o yaml kubewatch | kubeherald import kubewatch > kubeherald.yaml
   kubectl -n botkube get configmap,secret -o yaml | kubeherald import botkube > kubeherald.yaml
   npm start --silent -- import botkube values.yaml > kubeherald.yaml    in a clone: without --silent npm writes two lines, too
 `

@@ -87,7 +87,7 @@ export function findConfiguration<Tool extends string>(
       ok: false,
       fault: `${file} has ${wholes.length} configurations of ${tool} (${wholes.map(placeOf).join('; ')}): give it one`,
     }
-  return { ok: true, found: foundIn(first, parts, roots) }
+  return { ok: true, found: foundIn(first, parts.toSorted(byOrderOfReading), roots) }
 }
 
 /** Whether they are one configuration: at most one, or values and the overlays of them, which have it at the same place. */
@@ -96,6 +96,12 @@ function isOne(wholes: readonly Part<string>[], { isFile }: Form): boolean {
   const mayBeOverlay = ({ root, path }: Part<string>) =>
     root.title === '' && !(path.length === 0 && isFile?.(mapOf(root.value)))
   return wholes.length < 2 || (places.size === 1 && wholes.every(mayBeOverlay))
+}
+
+/** Botkube reads files whose name begins with `_` last: they have what was set from a chat. */
+function byOrderOfReading(a: Part<string>, b: Part<string>): number {
+  const isLast = ({ root }: Part<string>) => /(\["_[^"]*"\]|\._\w*)$/.test(root.inside)
+  return Number(isLast(a)) - Number(isLast(b))
 }
 
 function foundIn<Tool extends string>(
@@ -208,11 +214,11 @@ function readDocuments(file: string, text: string): { roots: Root[] } | { fault:
       const [at] = error.linePos ?? []
       const reason = error.message.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? 'is not YAML'
       const hint = /\{\{-?\s*(\.Values|if|include|with|range)\b/.test(text)
-        ? '; it is a template of a Helm chart: give it what "helm template" or "helm get values --all" prints'
+        ? '; it is a template of a Helm chart: give it what "helm template" or "helm get values --all -o yaml" prints'
         : ''
       return { fault: `${file}${at ? `:${at.line}:${at.col}` : ''}: ${reason}${hint}` }
     }
-    const value = plain(document)
+    const value = withoutTitle(plain(document))
     if (typeof value !== 'object' || value === null) continue
     const placeOf = (path: readonly string[]) => {
       const { range } = (document.getIn(path, true) ?? {}) as Node
@@ -242,6 +248,14 @@ function plain(document: { toJS(options: { maxAliasCount: number }): unknown }):
   } catch {
     return undefined
   }
+}
+
+/** Without `-o yaml`, `helm get values` prints a title, which is a key without a value in YAML. */
+function withoutTitle(value: unknown): unknown {
+  const isTitle = ([key, item]: [string, unknown]) =>
+    /^(COMPUTED|USER-SUPPLIED) VALUES$/.test(key) && item === null
+  const entries = Object.entries(mapOf(value))
+  return entries.some(isTitle) ? Object.fromEntries(entries.filter((it) => !isTitle(it))) : value
 }
 
 function titleOf(value: unknown): string {

@@ -44,6 +44,7 @@ export function importKubewatch(given: Raw, text: string): Imported {
   const isChart = !('resource' in given) && !('handler' in given)
   const raw = isChart ? fromChart(given) : given
   const resource = mapOf(raw['resource'])
+  const lacksDefaults = isChart && !ON_IN_CHART.every((key) => Object.hasOwn(resource, key))
   const namespace = textOf(raw['namespace'])
   const lost: string[] = []
   const unknown = Object.keys(raw).filter((key) => !KEYS.includes(key) && !(isChart && OF_CHART.test(key)))
@@ -74,7 +75,7 @@ export function importKubewatch(given: Raw, text: string): Imported {
   if (sinks.length === 0) off.push('no handler was set, so it sent nothing')
   const value = { name: 'everything', when: { kind: kinds }, to: sinks.map(({ name }) => name) }
   return {
-    heading: [...HEADING, ...(isChart ? [CHART] : []), ...others],
+    heading: [...HEADING, ...(lacksDefaults ? [CHART] : []), ...others],
     lost,
     watch: watch.length === 0 ? ['Event'] : watch,
     sinks,
@@ -82,8 +83,11 @@ export function importKubewatch(given: Raw, text: string): Imported {
   }
 }
 
+/** Resources that the chart watches by default. */
+const ON_IN_CHART = ['deployment', 'pod', 'event']
+
 const CHART =
-  'Helm values lack the defaults of the chart (deployment, pod and event were watched): "helm get values --all" prints both.'
+  'Helm values lack the defaults of the chart (deployment, pod and event were watched): "helm get values --all -o yaml" prints both.'
 
 /** The configuration that the chart makes of its values. */
 function fromChart(values: Raw): Raw {

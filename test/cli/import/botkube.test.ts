@@ -67,3 +67,41 @@ test.each([
   const { text } = imported({ 'botkube/kubernetes': { enabled: true, config } })
   expect(text).toMatch(/# not carried over: .*recommendations/)
 })
+
+test('what was set from a chat counts more than the Secret, which kubectl prints behind it', () => {
+  const channels = (settings: object) => ({ communications: { g: { mattermost: settings } } })
+  const configMap = (name: string, key: string, config: object) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
+    data: { [key]: stringify(config) },
+  })
+  const source = { 'botkube/kubernetes': { enabled: true, config: PODS } }
+  const secret = channels({
+    enabled: true,
+    channels: {
+      quiet: { name: 'quiet', notification: { disabled: false }, bindings: { sources: ['few'] } },
+      ops: { name: 'ops', notification: { disabled: false }, bindings: { sources: ['few', 'many'] } },
+    },
+  })
+  const items = [
+    configMap('botkube-global-config', 'global_config.yaml', { sources: { few: source, many: source } }),
+    configMap(
+      'botkube-runtime-config',
+      '_runtime_state.yaml',
+      channels({ channels: { ops: { bindings: { sources: ['few'] } } } }),
+    ),
+    configMap(
+      'botkube-startup-config',
+      '_startup_state.yaml',
+      channels({ channels: { quiet: { notification: { disabled: true } } } }),
+    ),
+    {
+      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'botkube-communication-secret' } },
+      data: { 'comm_config.yaml': Buffer.from(stringify(secret)).toString('base64') },
+    },
+  ]
+  const text = toYaml(importText(stringify({ apiVersion: 'v1', kind: 'List', items }), 'it.yaml', 'botkube'))
+  const { sinks, rules } = parse(text)
+  expect(Object.keys(sinks)).toEqual(['ops'])
+  expect(rules).toMatchObject([{ to: ['ops'] }])
+  expect(text).toContain('Notifications of quiet were disabled')
+})

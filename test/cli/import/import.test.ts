@@ -398,3 +398,20 @@ test.each([
   for (const value of values)
     expect([value, matches.value(value)]).toEqual([value, new RegExp(expression).test(value)])
 })
+
+test.each(['COMPUTED VALUES', 'USER-SUPPLIED VALUES'])(
+  'the title %s that Helm prints above values is no setting',
+  (title) => {
+    const values = stringify({
+      resourcesToWatch: { pod: true, deployment: false },
+      webhook: { enabled: true, url: 'https://a/b' },
+    })
+    expect(imported(`${title}:\n${values}`, 'kubewatch')).toBe(imported(values, 'kubewatch'))
+  },
+)
+
+test('values that have the defaults of the chart of kubewatch are not said to lack them', () => {
+  const values = (resourcesToWatch: object) => imported(stringify({ resourcesToWatch }), 'kubewatch')
+  expect(values({ pod: true, deployment: true, event: true, job: false })).not.toContain('get values')
+  expect(values({ job: true })).toContain('get values')
+})
