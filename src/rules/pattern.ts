@@ -214,20 +214,28 @@ function isAstral(value: string): boolean {
   return /[\ud800-\udfff]/.test(value)
 }
 
-/** Syntax of regular expressions that names of objects, values of labels and reasons never contain. */
+/** Syntax of regular expressions that names of objects and values of labels never contain. */
 const IN_NAMES = /^[/^]|\$$|^\.\*|[-_]\.\*|\.\+|[|[\](){}]|\\[dwsbDWSB.]/
 
+/** A reason has no dots. */
+const IN_REASONS = new RegExp(`${IN_NAMES.source}|\\.\\*`)
+
 /** A message can contain most of them, and begin with a file's path. */
-const IN_MESSAGES = /^\/?\^|[^ ]\$$|^\.\*|\\[dwsbDWSB]/
+const IN_MESSAGES = /^\/?\^|[^ ]\$$|^\.\*|^\(\?[a-z]+\)|\w\.\*\w|\\[dwsbDWSB]/
+
+const SYNTAX = { name: IN_NAMES, reason: IN_REASONS, message: IN_MESSAGES } as const
+
+/** The kind of values that patterns match, for `expressionHint`. */
+export type Matched = keyof typeof SYNTAX
 
 const WORD = /^[A-Za-z0-9 _-]+$/
 
 /** Returns the correction of a text or glob that looks like a regular expression without slashes. */
-export function expressionHint(text: string, what: 'name' | 'message' = 'name'): string | undefined {
+export function expressionHint(text: string, what: Matched = 'name'): string | undefined {
   const bare = text.replace(/^!/, '')
   const parsed = parsePattern(text)
   if (!parsed.ok || parsed.value.form === 'regex') return undefined
-  if (!(what === 'name' ? IN_NAMES : IN_MESSAGES).test(bare)) return undefined
+  if (!SYNTAX[what].test(bare)) return undefined
   const not = text === bare ? '' : '!'
   const names = bare.split('|')
   if (names.length > 1 && names.every((name) => /^[\w.-]+$/.test(name)))

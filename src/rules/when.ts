@@ -20,7 +20,7 @@ import {
 } from './condition.ts'
 import { type Compiled, compiled, type Fault, faulty, mapped, under } from './fault.ts'
 import { compileKinds, isEventKind, type KindTest, kindOf } from './kind.ts'
-import { compilePatterns, listOf, Patterns } from './pattern.ts'
+import { compilePatterns, listOf, type Matched, Patterns } from './pattern.ts'
 import { exactKey, KeyValues } from './selector.ts'
 import {
   agesCover,
@@ -44,7 +44,7 @@ interface WhenKey<Schema extends z.ZodType> {
   /** Whether `wide` matches everything that `narrow` (if set) matches, if that is certain. Default: if they are equal. */
   covers?(wide: z.output<Schema>, narrow: z.output<Schema> | undefined): boolean
   /** The values that its patterns match: `config/lint` then looks for lists and expressions that were written as text. */
-  lint?: 'name' | 'message'
+  lint?: Matched
 }
 
 const key = <Schema extends z.ZodType>(it: WhenKey<Schema>) => it
@@ -213,7 +213,7 @@ const WHEN = {
     ],
     isForEvents: onEvents,
     covers: patternsCover,
-    lint: 'name',
+    lint: 'reason',
   }),
   message: key({
     schema: Patterns,
@@ -318,7 +318,7 @@ interface LintedPatterns {
   /** From `when`: `['regarding', 'labels', 'team']`. */
   path: readonly string[]
   patterns: Patterns
-  lint: 'name' | 'message'
+  lint: Matched
 }
 
 /** Returns the patterns of a `when` that are linted. */

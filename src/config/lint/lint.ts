@@ -7,6 +7,7 @@ import {
   isJoined,
   listHint,
   listOf,
+  type Matched,
   type Patterns,
   parsePattern,
 } from '../../rules/pattern.ts'
@@ -92,7 +93,7 @@ function checkPatterns({ rules }: Draft, document: ConfigDocument): Problem[] {
 interface WrittenPattern {
   path: Path
   text: string
-  lint: 'name' | 'message'
+  lint: Matched
 }
 
 /** Returns the patterns of a rule without references; kinds and namespaces have checks of their own. */

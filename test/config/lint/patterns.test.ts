@@ -49,6 +49,10 @@ test.each([
   ['{ labels: { app: "^web" } }', 'exact text = write /^web/'],
   ['{ regarding: { name: ".*-canary" } }', 'a glob = write /.*-canary/'],
   ['{ reason: "^Failed" }', 'exact text = write /^Failed/'],
+  ['{ reason: "Failed.*" }', 'a glob = write /Failed.*/'],
+  ['{ reason: [BackOff, "!Failed.*Mount"] }', 'a glob = write "!/Failed.*Mount/"'],
+  ['{ message: "failed to pull.*image" }', 'a glob = write /failed to pull.*image/'],
+  ['{ message: "(?i)oom" }', 'a glob = write /(?i)oom/'],
   ['{ message: ".*OOM.*" }', 'a glob = write /OOM/ or "*OOM*"'],
   ['{ message: "^Back-off" }', 'exact text = write /^Back-off/'],
 ])('%s looks like an expression, and is none', async (when, doubt) => {
