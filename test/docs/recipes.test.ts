@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { importText, TOOLS } from '../../src/cli/import/import.ts'
 import { openDesk } from '../cli/cli.ts'
 import { runHere } from '../cli/here.ts'
@@ -47,6 +47,14 @@ test.each(TOOLS)('the example of a configuration of %s is one that the tool unde
   // Of Events this is the one setting that has no counterpart.
   expect(lost.filter((it) => !it.startsWith('maxEventAgeSeconds'))).toEqual([])
   expect(heading.filter((it) => it.includes('not enabled'))).toEqual([])
+})
+
+test('the body that keeps the form of the webhook of kubewatch is the one of its importer', () => {
+  const page = readFileSync(join(ROOT, 'docs/migrate/kubewatch.md'), 'utf8')
+  const configs = [...page.matchAll(BLOCK)].filter(([, language]) => language === 'yaml')
+  const bodies = configs.flatMap(([, , text = '']) => parse(text, { merge: true }).sinks.hook?.body ?? [])
+  const source = stringify({ handler: { webhook: { url: 'https://a/b' } }, resource: { namespace: true } })
+  expect(bodies).toEqual([importText(source, 'it.yaml').sinks[0]?.value['body']])
 })
 
 test('the quick start writes the longer configuration next to its own, and names the variables of both', async () => {

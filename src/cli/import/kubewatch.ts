@@ -192,13 +192,17 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     make(options, notes) {
       const tls = tlsOf(options, { ca: 'cert' })
       const url = urlOf(options['url'], notes)
+      notes.notes.push(OTHER_TEXT)
       if (tls && /^http:/.test(url)) notes.lost.push('cert: the URL is not https')
       return { type: 'webhook', url, ...(tls && !/^http:/.test(url) && { tls }), body: BODY }
     },
   },
   cloudevent: {
     keys: ['url'],
-    make: (options, notes) => ({ type: 'webhook', url: urlOf(options['url'], notes) }),
+    make(options, notes) {
+      notes.notes.push(OTHER_CLOUD_EVENTS)
+      return { type: 'webhook', url: urlOf(options['url'], notes) }
+    },
   },
   msteams: { keys: ['webhookurl'], make: webhookTo('webhookurl', () => ({ preset: 'teams' })) },
   smtp: { keys: ['smarthost', 'to'], make: email },
@@ -232,7 +236,12 @@ function email(options: Raw, notes: SinkNotes): Record<string, unknown> {
   }
 }
 
-/** The JSON that kubewatch posts. */
+const OTHER_TEXT =
+  '"text" differs from the one of kubewatch, and "kind" of a custom resource is its kind, not its plural name'
+const OTHER_CLOUD_EVENTS =
+  "it gets kubeherald's CloudEvents: another type than KUBERNETES_TOPOLOGY_CHANGE, and data.object in place of data.obj and data.oldObj"
+
+/** The form of the JSON that kubewatch posts. */
 const BODY = {
   eventmeta: {
     kind: '{{ kind }}',

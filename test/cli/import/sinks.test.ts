@@ -72,3 +72,11 @@ test('of two receivers with one name the last one counts, and the other is named
   })
   expect(text).toContain('# not carried over: receivers[0].webhook')
 })
+
+test.each([
+  ['webhook', '"text"'],
+  ['cloudevent', 'KUBERNETES_TOPOLOGY_CHANGE'],
+])('a comment names what the receiver of %s of kubewatch gets otherwise', (handler, named) => {
+  const text = imported({ handler: { [handler]: { url: 'https://a/b' } }, resource: { pod: true } })
+  expect(text).toMatch(new RegExp(`^ +# .*${named}`, 'm'))
+})
