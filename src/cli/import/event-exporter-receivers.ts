@@ -44,7 +44,6 @@ const EFFECTS: Readonly<Record<string, string>> = {
   compressionCodec: 'gzip is used',
   avro: 'JSON is sent',
   deDot: 'keys keep their dots',
-  maxage: 'maxFiles limits the full files',
 }
 
 /** One entry for each type, in the order in which kubernetes-event-exporter chooses among several. */
@@ -60,7 +59,14 @@ const RECEIVERS: Readonly<Record<string, SinkMaker>> = {
     withoutLayout(options, notes)
     if (path === '/dev/stdout') return { type: 'stdout', format: 'json' }
     if (!path.startsWith('/')) notes.notes.push(`the path was relative: ${path}`)
-    const [maxSize, maxFiles] = [options['maxsize'], options['maxbackups']]
+    if (path.startsWith('/tmp/')) notes.notes.push(TEMPORARY)
+    const { maxsize: maxSize, maxbackups: maxBackups, maxage: maxAge } = options
+    // 0 is the default there.
+    const isSet = (limit: unknown) => (limit ?? 0) !== 0
+    const keepsAll = !isSet(maxBackups) && !isSet(maxAge)
+    if (isSet(maxAge)) notes.lost.push('maxage: maxFiles limits the full files')
+    if (keepsAll) notes.notes.push(KEPT)
+    const maxFiles = keepsAll ? MOST_FILES : maxBackups
     return {
       type: 'file',
       path: path.startsWith('/') ? path : `/var/log/kubeherald/${path.replace(/^\.\//, '')}`,
@@ -148,6 +154,12 @@ const RECEIVERS: Readonly<Record<string, SinkMaker>> = {
   },
 }
 
+/** The largest `maxFiles`. */
+const MOST_FILES = 10_000
+const KEPT = 'there all full files were kept: a smaller maxFiles bounds what the disk must hold'
+const TEMPORARY =
+  'in the chart and the kustomization /tmp is a volume of 64 MiB that ends with the pod: choose a path on a volume that stays'
+
 function webhook(options: Raw, notes: SinkNotes): Record<string, unknown> {
   return { type: 'webhook', ...requestOf(options['endpoint'], options, notes), body: bodyOf(options, notes) }
 }
@@ -232,6 +244,8 @@ function layoutBody(value: unknown, path: string, notes: SinkNotes): unknown {
   if (text !== '' && isLiteral && isSecretKey(key)) return secretOf(value, key, notes)
   const liquid = liquidOf(text)
   if (liquid === undefined) notes.lost.push(`${path}, whose template has no counterpart: ${value}`)
+  else if (/\{\{ object\b/.test(liquid))
+    notes.notes.push(`${path} has the Event without clusterName and the labels of its object`)
   return liquid
 }
 

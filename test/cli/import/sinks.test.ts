@@ -80,3 +80,37 @@ test.each([
   const text = imported({ handler: { [handler]: { url: 'https://a/b' } }, resource: { pod: true } })
   expect(text).toMatch(new RegExp(`^ +# .*${named}`, 'm'))
 })
+
+describe('a file of kubernetes-event-exporter', () => {
+  const fileOf = (text: string) => parse(text).sinks.a
+
+  test.each([{}, { maxbackups: 0, maxage: 0 }])(
+    'without a limit, as with %j, keeps as many as it can',
+    (limits) => {
+      const text = exporter({ file: { path: '/var/audit/events.json', maxsize: 100, ...limits } })
+      expect(fileOf(text)).toMatchObject({ maxSize: '100MB', maxFiles: 10_000 })
+      expect(text).toMatch(/^ +# .*maxFiles/m)
+    },
+  )
+
+  test.each([{ maxbackups: 3 }, { maxage: 7 }])(
+    'with %j keeps no more than its limit or the default',
+    (limits) => {
+      const text = exporter({ file: { path: '/var/audit/events.json', ...limits } })
+      expect(fileOf(text).maxFiles).toBe(limits.maxbackups)
+    },
+  )
+
+  test('below /tmp is named as lost with its pod', () => {
+    expect(exporter({ file: { path: '/tmp/dump', maxbackups: 1 } })).toMatch(/^ +# .*\/tmp/m)
+    expect(exporter({ file: { path: '/var/tmp/dump', maxbackups: 1 } })).not.toMatch(/^ +# .*\/tmp/m)
+  })
+})
+
+test.each([
+  ['{{ toJson . }}', true],
+  ['{{ toJson .Count }}', false],
+])('of a layout with %s it is named that the Event lacks clusterName: %s', (it, isNamed) => {
+  const text = exporter({ webhook: { endpoint: 'https://a/b', layout: { it } } })
+  expect(/^ +# .*layout\.it.*clusterName/m.test(text)).toBe(isNamed)
+})
