@@ -55,3 +55,17 @@
 {{- fail (printf "config.server.host is %s, which the probes do not reach: leave it out" $server.host) }}
 {{- end }}
 {{- end }}
+
+{{/* Fails for files that `config.include` names and the ConfigMap does not have. */}}
+{{- define "kubeherald.checkIncludes" -}}
+{{- $include := default list .Values.config.include }}
+{{- range kindIs "slice" $include | ternary $include (list $include) }}
+{{- $from := . }}
+{{- if kindIs "map" . }}{{ $from = .from }}{{ end }}
+{{- range kindIs "slice" $from | ternary $from (list $from) }}
+{{- if and . (not (regexMatch `^(kubeherald:|/|\$\{)` (toString .))) }}
+{{- fail (printf "config.include: %v is not in the ConfigMap, which has kubeherald.yaml alone: use what \"kubeherald config show\" prints as config, or existingConfigMap with all files" .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

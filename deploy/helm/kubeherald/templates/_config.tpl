@@ -106,6 +106,7 @@
 {{- if and $values.networkPolicy.egress.restrict (not $values.networkPolicy.enabled) }}
 {{- fail "networkPolicy.egress.restrict needs networkPolicy.enabled=true: there is no policy to restrict egress" }}
 {{- end }}
+{{- include "kubeherald.checkIncludes" . }}
 {{- include "kubeherald.checkServer" . }}
 {{- include "kubeherald.checkPods" . }}
 {{- if and $values.cluster $values.config.cluster (ne $values.cluster $values.config.cluster) }}
