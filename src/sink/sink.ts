@@ -117,8 +117,8 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   /** Of built-in types: a section in one line of YAML, with `${env:…}` for secrets, for the file that `kubeherald init` writes. */
   example?: string
   /**
-   * Of built-in types: values by option that replace missing secrets where the form matters, for `kubeherald test` and `explain`. They
-   * are masked in what is printed, so they contain `kubeherald-placeholder`, which no object has.
+   * Of built-in types: values by option that replace missing variables and files where the form matters, for dry runs such as
+   * `kubeherald test`. They are printed, so they contain `kubeherald-placeholder` where their form allows it.
    */
   placeholders?: Readonly<Record<string, string>>
   /** Must not fail because the peer is unreachable: that is a `retry` of the first delivery. */
