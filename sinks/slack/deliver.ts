@@ -229,6 +229,6 @@ interface DigestRule {
 function isDigestDue(units: readonly Unit[], rule: DigestRule | false, free: number, nowMs: number): boolean {
   if (rule === false || units.length < 2 || units.length <= free) return false
   if (units.length > rule.waiting) return true
-  const oldestMs = Math.min(...units.flat().map(({ message }) => Date.parse(timeOf(message)) || nowMs))
-  return nowMs - oldestMs > rule.after
+  const sinceMs = ({ message }: Item) => Date.parse(message.releasedAt ?? timeOf(message)) || nowMs
+  return nowMs - Math.min(...units.flat().map(sinceMs)) > rule.after
 }

@@ -47,6 +47,7 @@ class LazyMessage implements RenderedMessage {
   declare readonly severity?: RuleSeverity
   declare readonly notice?: NonNullable<Message['notice']>
   declare readonly order?: string
+  declare readonly releasedAt?: string
   declare readonly suppressed?: NonNullable<Message['suppressed']>
   declare readonly logs?: ContainerLog
   declare readonly replayed?: true
@@ -69,6 +70,7 @@ class LazyMessage implements RenderedMessage {
     if (severity) this.severity = severity
     if (delivery.notice) this.notice = delivery.notice
     if (delivery.order !== undefined) this.order = delivery.order
+    if (delivery.releasedAt !== undefined) this.releasedAt = delivery.releasedAt
     if (delivery.suppressed) this.suppressed = delivery.suppressed
     if (delivery.logs) this.logs = delivery.logs
     if (delivery.replayed) this.replayed = true

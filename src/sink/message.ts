@@ -45,6 +45,8 @@ export interface Message<R = unknown> extends Routed<R> {
   readonly attempt: number
   /** The ordering key of a group, in place of the object's. */
   readonly order?: string
+  /** Since when it waits for the sink (RFC 3339), where that is later than the event: a limit held it, or it is sent again. */
+  readonly releasedAt?: string
   /** The CloudEvents 1.0 envelope in structured JSON: UTF-8 bytes, one line, made on first use. */
   readonly cloudEvent: Buffer
   /** The object as JSON bytes, as the API server sent it (trimmed, Secret values hashed) unless it is `truncated`. */

@@ -23,6 +23,7 @@ export interface MessageParts {
   route?: unknown
   attempt?: number
   logs?: ContainerLog
+  releasedAt?: string
   trace?: TraceContext
 }
 
@@ -38,8 +39,13 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     contentOf: ({ summary }) => contentOfSummary(summary, type.escape),
   })
   const objectJson = Buffer.from(JSON.stringify(parts.object ?? {}))
-  const { logs } = parts
-  const message = render({ sink: 'hook', rule, event, objectJson, ...(logs && { logs }) }, parts.attempt ?? 0)
+  const { logs, releasedAt } = parts
+  const delivery = {
+    ...{ sink: 'hook', rule, event, objectJson },
+    ...(logs && { logs }),
+    ...(releasedAt && { releasedAt }),
+  }
+  const message = render(delivery, parts.attempt ?? 0)
   return parts.trace ? new TracedMessage(message, parts.trace, () => {}) : message
 }
 

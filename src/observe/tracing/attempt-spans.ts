@@ -212,6 +212,7 @@ export class TracedMessage implements Message {
   declare readonly suppressed?: NonNullable<Message['suppressed']>
   declare readonly logs?: NonNullable<Message['logs']>
   declare readonly order?: string
+  declare readonly releasedAt?: string
   declare readonly replayed?: true
   declare readonly truncated?: true
   readonly #message: Message
@@ -222,12 +223,13 @@ export class TracedMessage implements Message {
     this.#message = message
     this.trace = trace
     this.#onRendered = onRendered
-    const { severity, notice, suppressed, logs, order, replayed, truncated } = message
+    const { severity, notice, suppressed, logs, order, releasedAt, replayed, truncated } = message
     if (severity) this.severity = severity
     if (notice) this.notice = notice
     if (suppressed) this.suppressed = suppressed
     if (logs) this.logs = logs
     if (order !== undefined) this.order = order
+    if (releasedAt !== undefined) this.releasedAt = releasedAt
     if (replayed) this.replayed = true
     if (truncated) this.truncated = true
   }

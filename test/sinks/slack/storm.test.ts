@@ -83,6 +83,19 @@ test('few events that waited long are told together only if they cannot be sent 
   )
 })
 
+test('few events that a limit held for long have not waited for the channel: each is a message', async () => {
+  await using fake = await startSlack({ perSecond: 1_000, burst: 1_000 })
+  fake.channel('shop')
+  await using sink = await openSlack(fake, {
+    mode: 'message',
+    digest: { after: '1h', waiting: 20 },
+    rate: { perSecond: 50, burst: 5 },
+  })
+  const time = new Date(Date.now() - 2 * 3_600_000).toISOString()
+  const held = many(7, () => ({ event: { time }, releasedAt: new Date().toISOString() }))
+  expect(await deliverAll(sink, held)).toEqual(Array(7).fill({ kind: 'delivered' }))
+})
+
 test('digest: false sends each, however long it takes', async () => {
   await using fake = await startSlack({ perSecond: 1_000, burst: 1_000 })
   fake.channel('shop')
