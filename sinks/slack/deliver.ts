@@ -93,7 +93,8 @@ export function createDelivery(
     const sent = await poster.post(channel, formatDigest(messages, mention), slots.signal)
     if (sent.kind === 'failed') {
       afterFailure(sent.outcome, channel, slots)
-      return sent.outcome
+      // It is the fault of none of its members: they come again together, not one by one.
+      return sent.outcome.kind === 'retry' ? { ...sent.outcome, scope: 'target' } : sent.outcome
     }
     parts.onDigest(members.length)
     await threads.noteDigest(channel, members)

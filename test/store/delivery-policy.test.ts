@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest'
+import type { Outcome } from '../../src/sink/index.ts'
 import {
   classifyOutcomes,
   failsAlone,
   giveUp,
   isExpired,
+  LaneOutcomes,
   quarantinePauseMs,
   type Retry,
 } from '../../src/store/lanes/delivery-policy.ts'
+import type { Item } from '../../src/store/lanes/lane-entries.ts'
+import { LaneWindow } from '../../src/store/lanes/lane-window.ts'
+import type { LaneServices } from '../../src/store/lanes/owned-lanes.ts'
+import type { SinkState } from '../../src/store/lanes/sink-state.ts'
 import { DELIVERED, DOWN, ODD } from './lane-bed.ts'
 
 const down = DOWN as Retry
@@ -47,6 +53,20 @@ test('the first failure is the object\u2019s own only where the sink says so and
   expect(failsAlone(odd, { ...facts, passedMs: 59_000 })).toBe(true)
   expect(failsAlone(odd, { ...facts, passedMs: 57_000 })).toBe(false)
   expect(failsAlone(down, { ...facts, passedMs: 59_000 })).toBe(false)
+})
+
+test.each<[string, Outcome, boolean]>([
+  ['a digest', { kind: 'delivered', note: 'digest' }, false],
+  ['a target that fails', { ...down, scope: 'target' }, false],
+  ['a message', DELIVERED, true],
+  ['an event that fails', odd, true],
+])('of a slow call with %s, its objects are called alone: %o', (_, outcome, isSlow) => {
+  const window = new LaneWindow()
+  const items = ['x', 'y'].map((chain) => ({ chain }) as Item)
+  const call = { items, startedMs: performance.now() - 60_000, probe: false, noted: false }
+  const state = { adaptBatchSize() {} } as unknown as SinkState
+  new LaneOutcomes({} as LaneServices, 'chat/a', window).took(state, call, [outcome, outcome])
+  expect(['x', 'y'].map((chain) => window.isSlow(chain))).toEqual([isSlow, isSlow])
 })
 
 test('a delivery is given up after enough tries and enough time, not after one of them', () => {

@@ -45,12 +45,13 @@ export class LaneOutcomes {
   }
 
   /** Chains of a slow call are called alone from then on, to find the slow one among them. */
-  took(state: SinkState, { items, startedMs, probe }: Call): void {
+  took(state: SinkState, { items, startedMs, probe }: Call, outcomes: readonly Outcome[]): void {
     const tookMs = performance.now() - startedMs
     const isSlow = tookMs > SLOW_MS
     if (isSlow || items.length === 1)
-      for (const { chain } of items)
-        if (isSlow || this.#window.isSlow(chain)) this.#window.setSlow(chain, isSlow)
+      for (const [i, { chain }] of items.entries())
+        if (isSlow ? mayBeSlow(outcomes[i] as Outcome) : this.#window.isSlow(chain))
+          this.#window.setSlow(chain, isSlow)
     if (!probe && (items.length > 1 || !isSlow)) state.adaptBatchSize(tookMs)
   }
 
@@ -224,6 +225,12 @@ interface SinkFacts {
 /** A limit of requests, and a target that is not there, are never an object's fault. */
 export function mayBeOwnFault({ scope, reason }: Retry): boolean {
   return reason !== 'rate-limited' && scope !== 'target'
+}
+
+/** A digest, and a target that fails, take as long whichever objects are in the call. */
+function mayBeSlow(outcome: Outcome): boolean {
+  if (outcome.kind === 'delivered') return outcome.note !== 'digest'
+  return outcome.kind !== 'retry' || outcome.scope !== 'target'
 }
 
 /**

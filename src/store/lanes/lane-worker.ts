@@ -207,6 +207,7 @@ export class LaneWorker {
       if (call.probe) state.breaker.released()
       return this.#forget(own.items)
     }
+    this.#outcomes.took(state, { ...call, items: own.items }, own.outcomes)
     const end = this.#apply(state, { ...call, items: own.items }, verdict)
     this.pump()
     this.#checkDrained()
@@ -219,7 +220,6 @@ export class LaneWorker {
   #apply(state: SinkState, call: Call, verdict: Verdict<Item>): Promise<'done' | 'fenced'> | undefined {
     const { delivered, dead, retries, answered, laterMs } = verdict
     const settled = [...delivered, ...dead.map(({ item }) => item)]
-    this.#outcomes.took(state, call)
     this.#window.remove(settled)
     this.#window.release(call.items)
     for (const { chain } of settled) this.#window.passed(chain)

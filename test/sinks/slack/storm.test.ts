@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startSlack } from '../../servers/slack.ts'
+import { type Fault, startSlack } from '../../servers/slack.ts'
 import { waitFor } from '../../wait-for.ts'
 import { deliverAll, never, openSlack, routeOf, tellOf } from './bed.ts'
 
@@ -94,6 +94,19 @@ test('few events that a limit held for long have not waited for the channel: eac
   const time = new Date(Date.now() - 2 * 3_600_000).toISOString()
   const held = many(7, () => ({ event: { time }, releasedAt: new Date().toISOString() }))
   expect(await deliverAll(sink, held)).toEqual(Array(7).fill({ kind: 'delivered' }))
+})
+
+test.each<[string, Fault]>([
+  ['internal_error', { error: 'internal_error' }],
+  ['HTTP 503', { status: 503 }],
+  ['a connection that is cut', { reset: 'before' }],
+])('%s for a digest is no fault of one of its events: they come again together', async (_, fault) => {
+  await using fake = await startSlack()
+  fake.channel('shop')
+  await using sink = await openSlack(fake)
+  fake.fault({ method: 'chat.postMessage', ...fault })
+  const outcomes = await sink.deliver(many(30), never)
+  expect(new Set(outcomes.map((it) => it.kind === 'retry' && it.scope))).toEqual(new Set(['target']))
 })
 
 test('digest: false sends each, however long it takes', async () => {
