@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { createSemaphore } from '../../src/sink/index.ts'
@@ -64,7 +65,7 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
     enforceRequestTimeout: false,
     maxInFlightRequests: 1,
     reauthenticationThreshold: 10_000,
-    socketFactory,
+    socketFactory: (parts: SocketParts) => overTcp(tcp, parts),
   })
   const broker = new Broker({
     connectionPool: pool,
@@ -73,6 +74,8 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
     authenticationTimeout: connectMs,
   })
   const turns = createSemaphore(1)
+  let tcp: Socket | undefined
+  let connecting: Promise<void> | undefined
   let gone: unknown
 
   /** A connection that failed is not used again: kafkajs keeps the beginning of an answer that was cut. */
@@ -81,12 +84,16 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
     gone = error
     if (isAuthentication(rootCause(error))) sasl?.refused()
     onGone()
+    const isEnding = pool.pool.some(({ socket }) => socket?.writableEnded)
+    // After a mere close the kernel may still send what was written, minutes later and behind newer records.
+    if (tcp && !tcp.connecting && !isEnding) tcp.resetAndDestroy()
     for (const connection of pool.pool) {
       connection.authHandlers?.onError()
       connection.requestQueue.rejectAll(error)
       connection.socket?.destroy()
       connection.disconnect().catch(() => {})
     }
+    tcp?.destroy()
   }
 
   async function within<T>(work: Promise<T>, limitMs: number, what: string): Promise<T> {
@@ -103,12 +110,27 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
     }
   }
 
+  async function connect(): Promise<void> {
+    // Otherwise only its session is over.
+    if (!pool.isConnected()) {
+      tcp = connectTcp(address)
+      // Without Nagle's delay: the end of a request would wait for the broker to acknowledge its beginning.
+      tcp.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS)
+      tcp.on('error', () => {})
+      await within(once(tcp, 'connect'), connectMs, 'no connection')
+    }
+    await broker.connect()
+  }
+
   async function connected(): Promise<void> {
     if (gone) throw new RequestFault(shown, false, gone)
     if (broker.isConnected()) return
+    connecting ??= connect().finally(() => {
+      connecting = undefined
+    })
     try {
       // Connecting, TLS, versions, two or more steps of SASL.
-      await within(broker.connect(), 2 * connectMs, 'no connection')
+      await within(connecting, 2 * connectMs, 'no connection')
     } catch (error) {
       throw new RequestFault(shown, false, error)
     }
@@ -155,13 +177,16 @@ interface SocketParts extends Address {
   onConnect: () => void
 }
 
-/** Without Nagle's delay: the end of a request would wait for the broker to acknowledge its beginning. */
-function socketFactory({ host, port, ssl, onConnect }: SocketParts): Socket {
-  const socket = ssl
-    ? connectTls({ host, port, ...(!isIP(host) && { servername: host }), ...ssl }, onConnect)
-    : connectTcp({ host, port }, onConnect)
-  socket.setNoDelay(true)
-  return socket.setKeepAlive(true, KEEP_ALIVE_MS)
+/**
+ * Returns the socket for kafkajs over a TCP connection. That is made before, and kept: only a TCP socket can be reset, and TLS over one that
+ * is not connected would stay with the first of its addresses.
+ */
+function overTcp(tcp: Socket | undefined, { host, ssl, onConnect }: SocketParts): Socket {
+  if (!tcp || tcp.destroyed) throw new Error('the connection was lost')
+  if (ssl)
+    return connectTls({ socket: tcp, host, ...(!isIP(host) && { servername: host }), ...ssl }, onConnect)
+  process.nextTick(onConnect)
+  return tcp
 }
 
 interface ClusterClientOptions extends BrokerOptions {

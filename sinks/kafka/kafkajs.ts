@@ -71,6 +71,7 @@ export interface Connection {
 
 export interface KafkaConnectionPool {
   pool: Connection[]
+  isConnected(): boolean
   send(protocol: Protocol): Promise<unknown>
   destroy(): Promise<void>
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { Certificate } from './certificates.ts'
 
 /** A record that reached a broker's log. */
 export interface LoggedRecord {
@@ -49,6 +51,8 @@ export interface FakeCluster extends AsyncDisposable {
   end(node: number): Promise<void>
   /** Starts one that was ended, on its port. */
   start(node: number): Promise<void>
+  /** Reads nothing from the connections that are open. The returned function reads on, and resolves when they have ended. */
+  pause(): () => Promise<unknown>
   /** From now on who comes has to bring this password with SASL PLAIN, or this token with OAUTHBEARER; those that are in stay. */
   password: string | undefined
   /** Nodes that refuse any password. */
@@ -61,7 +65,11 @@ const UNKNOWN_TOPIC = 3
 const SASL_AUTHENTICATION_FAILED = 58
 
 /** Brokers that speak as much of Kafka's protocol as a producer needs, and do as they are told. No idempotence, no compression. */
-export async function startFakeCluster(leaders: Record<string, number[]>, nodes = 1): Promise<FakeCluster> {
+export async function startFakeCluster(
+  leaders: Record<string, number[]>,
+  nodes = 1,
+  certificate?: Certificate,
+): Promise<FakeCluster> {
   const log: LoggedRecord[] = []
   const produced: Produced[] = []
   const sockets = new Map<Socket, number>()
@@ -70,7 +78,9 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
   let decide: (batch: Produced, n: number) => Fate | undefined = () => undefined
   let metadataRequests = 0
   for (let node = 0; node < nodes; node++) {
-    const server = createServer((socket) => serve(node, socket)).listen(0, '127.0.0.1')
+    const onSocket = (socket: Socket) => serve(node, socket)
+    const server = certificate ? createTlsServer(certificate, onSocket) : createServer(onSocket)
+    server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     servers.push(server)
   }
@@ -208,6 +218,16 @@ export async function startFakeCluster(leaders: Record<string, number[]>, nodes 
       const server = createServer((socket) => serve(node, socket)).listen(ports[node], '127.0.0.1')
       await once(server, 'listening')
       servers[node] = server
+    },
+    pause() {
+      const paused = [...sockets.keys()].map((socket) => socket.pause())
+      return () => {
+        const ended = paused.map(
+          (socket) => socket.closed || new Promise((resolve) => socket.once('close', resolve)),
+        )
+        for (const socket of paused) socket.resume()
+        return Promise.all(ended)
+      }
     },
     password: undefined,
     refusing: new Set(),
