@@ -94,3 +94,13 @@ test.each([
   const found = await messagesOf(text)
   expect(found.map((it, i) => it.slice(0, expected[i]?.length))).toEqual(expected)
 })
+
+test.each([
+  ['resolve: true', ['resolve']],
+  ['resolve: { after: 30m }', []],
+])('a topic of states from a rule with %s', async (keys, expected) => {
+  const sinks = 'bus: { type: kafka, brokers: ["k:9092"], topic: t, state: true }'
+  const text = `watch: [Pod]\nsinks: { ${sinks} }\nrules:\n  - { name: r, when: { kind: Pod }, ${keys}, to: bus }`
+  const found = await messagesOf(text)
+  expect(found.flatMap((it) => /"(\w+)" keeps/.exec(it)?.[1] ?? [])).toEqual(expected)
+})

@@ -162,7 +162,9 @@ export function factsOf(written: unknown): RuleFacts {
   const types = typeof type === 'string' || Array.isArray(type) ? compileTypes(type) : undefined
   const change = types?.ok ? types.value.change : undefined
   const skipsType = change !== undefined && !changeTypes.every((it) => change(it))
-  const incompleteBy = skipsType ? 'type' : INCOMPLETE.find(isSet)
+  // With `after` it suppresses nothing.
+  const isOnce = rule['resolve'] === true
+  const incompleteBy = skipsType ? 'type' : (INCOMPLETE.find(isSet) ?? (isOnce ? 'resolve' : undefined))
   return { digests: isSet('group'), ...(incompleteBy !== undefined && { incompleteBy }) }
 }
 
