@@ -146,6 +146,10 @@ export function destinationOf(
     return rejected(
       `rule "${subject.rule}" emits digests, which are no state of an object: leave out its group or state`,
     )
+  if (state && subject.retried && event.type !== 'DELETED')
+    return rejected(
+      'the topic may have a newer state than this dead letter: kubeherald replay --snapshot sends the present one; drop this',
+    )
   if (state && format === 'structured')
     return misconfigured(`rule "${subject.rule}" has state: true, which cannot go with format: structured`)
   try {

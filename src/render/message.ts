@@ -51,6 +51,7 @@ class LazyMessage implements RenderedMessage {
   declare readonly suppressed?: NonNullable<Message['suppressed']>
   declare readonly logs?: ContainerLog
   declare readonly replayed?: true
+  declare readonly retried?: true
   declare readonly truncated?: true
   readonly #delivery: Delivery
   readonly #options: RenderOptions
@@ -74,6 +75,7 @@ class LazyMessage implements RenderedMessage {
     if (delivery.suppressed) this.suppressed = delivery.suppressed
     if (delivery.logs) this.logs = delivery.logs
     if (delivery.replayed) this.replayed = true
+    if (delivery.replay) this.retried = true
     if (delivery.truncated) this.truncated = true
   }
 

@@ -25,6 +25,8 @@ export interface Subject {
   readonly logs?: ContainerLog
   /** Sent again by `kubeherald replay`, with the id of the first time; it may arrive after newer ones of its object. */
   readonly replayed?: true
+  /** A dead letter that was retried by hand; it may arrive after newer ones of its object. */
+  readonly retried?: true
   readonly event: EventHeader
   /** The object lacks parts: it was too large for the state of a limit, where it waited. Do not apply or store it as the object's state. */
   readonly truncated?: true

@@ -24,6 +24,7 @@ export interface MessageParts {
   attempt?: number
   logs?: ContainerLog
   releasedAt?: string
+  retried?: true
   trace?: TraceContext
 }
 
@@ -39,11 +40,12 @@ export function messageOf(parts: MessageParts = {}, type: Pick<SinkType, 'escape
     contentOf: ({ summary }) => contentOfSummary(summary, type.escape),
   })
   const objectJson = Buffer.from(JSON.stringify(parts.object ?? {}))
-  const { logs, releasedAt } = parts
+  const { logs, releasedAt, retried } = parts
   const delivery = {
     ...{ sink: 'hook', rule, event, objectJson },
     ...(logs && { logs }),
     ...(releasedAt && { releasedAt }),
+    ...(retried && { replay: retried }),
   }
   const message = render(delivery, parts.attempt ?? 0)
   return parts.trace ? new TracedMessage(message, parts.trace, () => {}) : message

@@ -214,6 +214,7 @@ export class TracedMessage implements Message {
   declare readonly order?: string
   declare readonly releasedAt?: string
   declare readonly replayed?: true
+  declare readonly retried?: true
   declare readonly truncated?: true
   readonly #message: Message
   readonly #onRendered: OnRendered
@@ -223,7 +224,7 @@ export class TracedMessage implements Message {
     this.#message = message
     this.trace = trace
     this.#onRendered = onRendered
-    const { severity, notice, suppressed, logs, order, releasedAt, replayed, truncated } = message
+    const { severity, notice, suppressed, logs, order, releasedAt, replayed, retried, truncated } = message
     if (severity) this.severity = severity
     if (notice) this.notice = notice
     if (suppressed) this.suppressed = suppressed
@@ -231,6 +232,7 @@ export class TracedMessage implements Message {
     if (order !== undefined) this.order = order
     if (releasedAt !== undefined) this.releasedAt = releasedAt
     if (replayed) this.replayed = true
+    if (retried) this.retried = true
     if (truncated) this.truncated = true
   }
 

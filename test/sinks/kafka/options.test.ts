@@ -96,6 +96,19 @@ test('without topic anywhere, deliveries wait for the configuration', () => {
   })
 })
 
+test('a retried dead letter puts no old state over a newer one; the end of an object stays an end', () => {
+  const states = configOf({ state: true })
+  const placeOf = (type: 'MODIFIED' | 'DELETED', config = states) =>
+    destinationOf(message({ type, retried: true }), config)
+  expect(placeOf('MODIFIED')).toMatchObject({
+    kind: 'rejected',
+    detail: expect.stringContaining('--snapshot'),
+  })
+  expect(placeOf('DELETED')).toMatchObject({ topic: 'events', state: true })
+  expect(placeOf('MODIFIED', configOf({}))).toMatchObject({ topic: 'events', state: false })
+  expect(destinationOf(message(), states)).toMatchObject({ topic: 'events', state: true })
+})
+
 test('lanes are by topic and key: one key, one lane, also for an object that was created anew', () => {
   const config = configOf({ state: true, key: '{{ namespace }}/{{ name }}' })
   for (const it of [config, configOf({ state: true }), configOf({})]) {
