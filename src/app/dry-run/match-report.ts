@@ -86,7 +86,7 @@ export type Watched =
   | { entry: undefined; kinds: readonly { entry: number; key: string; expected: string; seen: string }[] }
 
 /**
- * Finds the entry of `watch` that selects an event: rules never see an event without one. A short word that is no built-in kind counts as
+ * Finds the entry of `watch` that selects an event: rules never see an event without one. A word that may be one counts as
  * the short name of a custom resource that no other entry is for.
  */
 export function watchedBy(entries: readonly WatchEntry[], event: ClusterEvent): Watched {

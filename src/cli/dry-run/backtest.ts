@@ -3,7 +3,10 @@ import { createDryRun } from '../../app/dry-run/dry-run.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
 import type { RelatedKeys } from '../../model/event.ts'
 import type { JournalSurroundings } from '../../model/journal-record.ts'
+import { listed } from '../../render/summary/phrasing.ts'
 import { journalExtent } from '../../store/commit/journal.ts'
+import { printable } from '../../text/printable.ts'
+import { counted } from '../../text/quantities.ts'
 import type { MetadataRequirements } from '../../watch/metadata/metadata-requirements.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { readDryConfiguration } from '../load-config/configuration.ts'
@@ -64,6 +67,7 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   const { events: count, firstMs, lastMs, total } = result
   if (count === 0) note(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
   if (unknown > 0) note(`note: ${unknownNote(unknown)}\n`)
+  for (const it of unwatchedNote(result.unwatched)) note(`note: ${printable(it)}\n`)
   for (const missing of count > 0 ? missingIn(recorded, needs) : []) note(`note: ${missing}\n`)
   if (options.output !== 'table')
     print(dataText({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, options.output))
@@ -86,6 +90,14 @@ function unknownNote(n: number): string {
       ? '1 change is the first of its object'
       : `${n.toLocaleString('en-US')} changes are the first of their objects`
   return `${changes} in the journal, so what was before is not known: rules that ask for it (changed, from, to-state, condition, oldObject) may have sent more than is shown here`
+}
+
+/** A cluster may know a kind by a name that only it has. */
+function unwatchedNote(counts: Readonly<Record<string, number>>): string[] {
+  const kinds = Object.keys(counts)
+  if (kinds.length === 0) return []
+  const total = Object.values(counts).reduce((sum, it) => sum + it, 0)
+  return [`neither "watch" selects ${counted(total, 'event')}, which no rule gets: ${listed(kinds)}`]
 }
 
 function unionOf(all: readonly RelatedKeys[]): RelatedKeys {

@@ -32,6 +32,8 @@ interface Comparison {
   events: number
   firstMs: number | undefined
   lastMs: number | undefined
+  /** The events that neither `watch` selects, by kind. */
+  unwatched: Readonly<Record<string, number>>
   counts: readonly SentCounts[]
   total: Readonly<Record<DifferenceKind, number>>
   /** The first ones of each sink, rule and kind, ordered by time. */
@@ -57,6 +59,7 @@ export async function compareRuns(
   options: CompareOptions,
 ): Promise<Comparison> {
   const tally = new Tally()
+  const unwatched = new Map<string, number>()
   const sides = Object.entries({ before, after }) as [Side, DryRun][]
   let count = 0
   let firstMs: number | undefined
@@ -72,13 +75,15 @@ export async function compareRuns(
     firstMs ??= atMs
     lastMs = atMs
     advance(atMs)
-    for (const [side, run] of sides)
-      if (isWatched(run.snapshot.config, event))
-        for (const it of run.evaluate(event, atMs).sent) tally.add(side, run, it)
+    const watching = sides.filter(([, run]) => isWatched(run.snapshot.config, event))
+    if (watching.length === 0) unwatched.set(event.kind, (unwatched.get(event.kind) ?? 0) + 1)
+    for (const [side, run] of watching)
+      for (const it of run.evaluate(event, atMs).sent) tally.add(side, run, it)
     options.onProgress?.(count, atMs)
   }
   if (lastMs !== undefined) advance(Math.max(lastMs, options.untilMs))
-  return { events: count, firstMs, lastMs, ...tally.result(options.examples) }
+  const counts = Object.fromEntries(unwatched)
+  return { events: count, firstMs, lastMs, unwatched: counts, ...tally.result(options.examples) }
 }
 
 type Side = 'before' | 'after'

@@ -32,11 +32,24 @@ export function watchedKindOf(text: string): WatchedKind | undefined {
 
 /** Returns whether its word may be the short name of a custom resource, which only a cluster knows; false for built-in kinds. */
 export function mayBeShortNameOf(
-  { spelling: { qualifier }, mayBeShortName }: WatchedKind,
+  { text, builtIn, spelling: { word, qualifier }, mayBeShortName }: WatchedKind,
   { kind, group }: Pick<BuiltInKind, 'kind' | 'group'>,
 ): boolean {
-  if (!mayBeShortName || builtInKinds.some((it) => it.kind === kind && it.group === group)) return false
+  const mayBe = mayBeShortName || (builtIn.length === 0 && text.startsWith(word) && isShortFormOf(word, kind))
+  if (!mayBe || builtInKinds.some((it) => it.kind === kind && it.group === group)) return false
   return qualifier === undefined || groupOf(qualifier) === group
+}
+
+/** `gitrepo` of GitRepository: letters of the kind in their order, also of its last word. Where one or two are missing, it is a typo. */
+function isShortFormOf(word: string, kind: string): boolean {
+  if (word.length > kind.length - 3 || word[0] !== kind[0]?.toLowerCase()) return false
+  const lastWord = kind.search(/[A-Z][^A-Z]*$/)
+  let found = 0
+  for (const [index, letter] of [...kind.toLowerCase()].entries()) {
+    if (index === lastWord && found === word.length) return false
+    if (letter === word[found]) found++
+  }
+  return found === word.length
 }
 
 /** Returns the built-in kind that was likely intended; undefined for a spelling with a group, which may be a custom resource. */

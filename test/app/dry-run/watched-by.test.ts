@@ -31,6 +31,25 @@ describe('a short name that no built-in kind has', () => {
     expect(entryOf([{ kind: 'db' }, { kind: 'Database', namespaces: ['pay'] }], DATABASE)).toBeUndefined()
   })
 
+  it.each([
+    ['gitrepo', 'GitRepository', true],
+    ['gitrepo.source.toolkit.fluxcd.io', 'GitRepository', true],
+    ['appproj', 'AppProject', true],
+    ['ciliumep', 'CiliumEndpoint', true],
+    ['gitrepo', 'HelmRepository', false],
+    ['gitrepositry', 'GitRepository', false],
+    ['repository', 'GitRepository', false],
+    ['certificate', 'CertificateRequest', false],
+  ])('may be longer, of letters of the kind: %s of %s is %j', (word, kind, isSelected) => {
+    const resource = {
+      ...DATABASE,
+      group: 'source.toolkit.fluxcd.io',
+      kind,
+      plural: `${kind.toLowerCase()}s`,
+    }
+    expect(entryOf(entries(word), resource)).toBe(isSelected ? 0 : undefined)
+  })
+
   it('selects by its namespaces', () => {
     expect(entryOf([{ kind: 'db', namespaces: ['pay'] }], DATABASE)).toBeUndefined()
     expect(entryOf([{ kind: 'db', namespaces: ['shop'] }], DATABASE)).toBe(0)

@@ -15,7 +15,7 @@ const KNOWN: RelatedMetadata = {
 /** A desk with two configurations, and a Redis whose journal has one change. */
 async function openJournal(
   rules: readonly [now: string, next: string],
-  { surroundings }: { surroundings?: RelatedMetadata } = {},
+  { surroundings, watch = 'ConfigMap' }: { surroundings?: RelatedMetadata; watch?: string } = {},
 ) {
   const stack = new AsyncDisposableStack()
   const desk = stack.use(openDesk())
@@ -40,7 +40,7 @@ async function openJournal(
   for (const [i, rule] of rules.entries())
     desk.write(
       ['now.yaml', 'next.yaml'][i] as string,
-      `cluster: test\nredis: { url: "${store.server.url}" }\nwatch: [ConfigMap]\nsinks: { chat: { type: stdout, format: message } }\nrules: [{ name: all, ${rule}, to: chat }]\n`,
+      `cluster: test\nredis: { url: "${store.server.url}" }\nwatch: [${watch}]\nsinks: { chat: { type: stdout, format: message } }\nrules: [{ name: all, ${rule}, to: chat }]\n`,
     )
   return {
     backtest: () =>
@@ -49,6 +49,13 @@ async function openJournal(
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
+
+test('a note names the kinds of events that neither watch selects', async () => {
+  await using bed = await openJournal(['when: { name: "*" }', 'when: { name: "*" }'], { watch: 'Secret' })
+  expect((await bed.backtest()).stderr).toMatch(/^note: .*1 event\b.*ConfigMap/m)
+  await using same = await openJournal(['when: { name: "*" }', 'when: { name: "*" }'])
+  expect((await same.backtest()).stderr).not.toMatch(/ConfigMap/)
+})
 
 const label = (key: string) => `message: '{{ namespaceLabels["${key}"] | default: "none" }}'`
 

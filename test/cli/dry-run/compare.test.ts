@@ -69,6 +69,7 @@ test('events that no entry of watch selects are not sent', async () => {
   expect(result.total).toEqual({ more: 0, less: 2, other: 0 })
   const both = await compareRuns(await run(all, other), await run(all, other), happened('a'), OPTIONS)
   expect(both).toMatchObject({ events: 1, total: { more: 0, less: 0, other: 0 }, counts: [] })
+  expect([result.unwatched, both.unwatched]).toEqual([{}, { ConfigMap: 1 }])
 })
 
 test('a condition that moves from the rules to watch is no difference', async () => {
