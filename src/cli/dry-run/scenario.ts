@@ -58,18 +58,20 @@ export function createScenario({ run, cluster, salt, asWatched = false }: Scenar
     const result = history.apply(written)
     if (!result.ok) return result
     surroundings.add(result.change.object)
-    const event = eventOf(asWatched ? watchedChange(result.change) : result.change, context)
+    const change = asWatched ? watchedChange(result.change, written.old !== undefined) : result.change
+    const event = eventOf(change, context)
     if (event) return { ok: true, event }
     const message = 'is not an object that a watch could read'
     return { ok: false, faults: [{ of: 'object', path: ['metadata'], message }] }
   }
 
-  function watchedChange(change: ObjectChange): ObjectChange {
+  function watchedChange(change: ObjectChange, isWritten: boolean): ObjectChange {
     const { object, old } = change
     if (!old) return change
-    const [was, is] = [old, object].map((state) => isSelected({ ...change, object: state }))
+    const before = isWritten ? withLeftOut(old, object) : old
+    const [was, is] = [before, object].map((state) => isSelected({ ...change, object: state }))
     if (was === is) return change
-    const last = { ...old, metadata: { ...(old['metadata'] as PlainMap), ...revisionOf(object) } }
+    const last = { ...before, metadata: { ...(before['metadata'] as PlainMap), ...revisionOf(object) } }
     if (was) return { ...change, type: 'DELETED', object: last }
     // Only the last state decides whether a watch reports a deletion.
     return change.type === 'DELETED'
@@ -81,6 +83,16 @@ export function createScenario({ run, cluster, salt, asWatched = false }: Scenar
     const event = eventOf({ ...change, old: undefined }, context)
     return event !== undefined && isWatched(config, event)
   }
+}
+
+/** Adds what a written old object leaves out: it names what differs. Labels and lists are written whole. */
+function withLeftOut(old: PlainMap, object: PlainMap): Record<string, unknown> {
+  const all: Record<string, unknown> = { ...object, ...old }
+  for (const [key, value] of Object.entries(old)) {
+    const next = Object.hasOwn(object, key) ? object[key] : undefined
+    if (key !== 'labels' && isMap(value) && isMap(next)) all[key] = withLeftOut(value, next)
+  }
+  return all
 }
 
 function revisionOf({ metadata }: PlainMap): PlainMap {

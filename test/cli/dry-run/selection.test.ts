@@ -3,10 +3,11 @@ import { openDesk } from '../cli.ts'
 import { runHere } from '../here.ts'
 
 const TESTS = `
-watch: [{ kind: Pod, fields: "status.phase!=Running" }, { kind: Deployment, labels: alert=yes }]
+watch: [{ kind: Pod, fields: "status.phase!=Running" }, { kind: Deployment, labels: alert=yes }, { kind: Job, labels: alert=yes, fields: "status.successful=0" }]
 sinks: { screen: { type: stdout }, pager: { type: stdout } }
 rules:
   - { name: gone, when: { kind: Deployment, type: DELETED }, to: screen }
+  - { name: finished, when: { kind: Job, type: DELETED, labels: alert=yes }, to: screen }
   - { name: new, when: { kind: Deployment, type: ADDED }, to: screen }
   - { name: edited, when: { kind: Deployment }, changed: spec, to: screen }
   - { name: pending, when: { kind: Pod }, to-state: { status.phase: Pending }, for: 10m, to: screen }
@@ -34,9 +35,20 @@ tests:
     expect: [{ rule: new }, { rule: gone, messages: 1 }, { none: true }, { rule: new, messages: 1 }]
   - name: with the old object, too
     given:
-      - { object: *watched, old: *unwatched }
+      - { object: *watched, old: { <<: *unwatched, labels: {} } }
       - { object: *unwatched, old: *watched }
     expect: [{ rule: new, messages: 1 }, { rule: gone, messages: 1 }]
+  - name: what the old object leaves out is as in the object
+    given:
+      - { object: *watched, old: { spec: { replicas: 2 } } }
+      - { object: { kind: Pod, name: a, spec: { n: 1 }, status: { phase: Running, n: 1 } }, old: { spec: { n: 2 }, status: { n: 2 } } }
+      - { object: { kind: Pod, name: b, status: { phase: Pending } }, old: { status: { phase: Running } } }
+    expect: [{ rule: edited, messages: 1 }, { none: true }, { suppressed: for }]
+  - name: a deletion has what the old object leaves out, too
+    given:
+      - object: { kind: Job, name: a, labels: { alert: "yes" }, status: { succeeded: 1 } }
+        old: { status: { active: 1, succeeded: 0 } }
+    expect: { rule: finished, messages: 1 }
   - name: what changes within the selection is a change
     given:
       - { object: *watched }
