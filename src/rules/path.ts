@@ -318,6 +318,9 @@ export function differs(path: ValuePath, old: unknown, next: unknown): boolean {
   const before = valuesAt(path, old)
   const after = valuesAt(path, next)
   if (before.size !== after.size) return true
+  // Without `*`, one value in both states is the same one, whatever its item is called.
+  if (after.size === 1 && !path.steps.some(({ is }) => is === 'any'))
+    return !isSame([...before.values()][0], [...after.values()][0])
   for (const [way, value] of after) if (!before.has(way) || !isSame(before.get(way), value)) return true
   return false
 }

@@ -1,4 +1,5 @@
 import type { ClusterEvent } from '../model/event.ts'
+import { isMap } from '../text/plain-data.ts'
 import { COST, type Condition, type ConditionCompiler } from './condition.ts'
 import { type Compiled, compiled, type Fault, under } from './fault.ts'
 import { differs, parsePath, textOf, type ValuePath, valuesAt } from './path.ts'
@@ -170,10 +171,9 @@ interface StatusCondition {
 }
 
 function conditionOf(object: unknown, type: string): StatusCondition | undefined {
-  const found = valuesAt(CONDITIONS(type), object).values().next().value as
-    | Record<string, unknown>
-    | undefined
-  if (typeof found !== 'object' || found === null) return undefined
+  // Some operators append a condition to those of its type.
+  const found = [...valuesAt(CONDITIONS(type), object).values()].at(-1)
+  if (!isMap(found)) return undefined
   return {
     status: textOf(found['status']),
     reason: textOf(found['reason']),

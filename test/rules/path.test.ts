@@ -161,6 +161,11 @@ describe('several items with the same value of a key', () => {
     ['one of another value', ports(['dns', 'UDP', 53], ['http', 'TCP', 80], ['https', 'TCP', 443]), false],
     ['their order', ports(['https', 'TCP', 443], ['http', 'TCP', 80]), false],
   ])('%s: a change %j is %j', (_, next, expected) => expect(changed(TCP, two, next)).toBe(expected))
+  it('are compared without their names where each state has one', () => {
+    const one = (name: string, port: number) => ports([name, 'TCP', port], [`${name}-dns`, 'UDP', 53])
+    expect(changed(TCP, one('http', 80), one('web', 80))).toBe(false)
+    expect(changed(TCP, one('http', 80), one('http', 8080))).toBe(true)
+  })
   it('are identified, where the key is a name, only if there are several', () => {
     const mounts = (...paths: string[]) => ({
       spec: { mounts: paths.map((mountPath) => ({ name: 'data', mountPath, readOnly: true })) },

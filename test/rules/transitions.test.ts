@@ -36,6 +36,11 @@ const node = (status: string, reason = 'x', since = '2026-11-20T00:00:00Z') => (
   },
 })
 
+/** An operator may append a condition to those of its type. */
+const twice = (...states: string[]) => ({
+  status: { conditions: states.map((status) => ({ type: 'Ready', status })) },
+})
+
 /** Containers a, b and so on: those with a reason are not ready. */
 const containers = (...reasons: (string | undefined)[]) => ({
   status: {
@@ -265,6 +270,18 @@ test.each<[expected: boolean, what: string, keys: object, given: Given]>([
     'a condition that is not there',
     { condition: { type: 'Nope', becomes: 'True' } },
     change(node('True'), node('False')),
+  ],
+  [
+    true,
+    'the last of several conditions with one type',
+    { condition: { type: 'Ready', becomes: 'False' } },
+    change(twice('False', 'True'), twice('False', 'False')),
+  ],
+  [
+    false,
+    'the first of several conditions with one type',
+    { condition: { type: 'Ready', becomes: 'False' } },
+    change(twice('True', 'True'), twice('False', 'True')),
   ],
   [
     true,
