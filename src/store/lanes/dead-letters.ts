@@ -169,8 +169,15 @@ export async function* oldestDeadLetters(
   start: string,
   count: number,
 ): AsyncGenerator<{ letter: StoredDeadLetter; bytes: number }> {
-  const rows = await redis.xrangeBuffer(keys.deadLetters, start, '+', 'COUNT', count)
-  for (const [id, fields] of rows) yield { letter: letterOf(id.toString(), fields), bytes: bytesOf(fields) }
+  for (let from = start, left = count; left > 0; ) {
+    const size = Math.min(left, LARGE_PAGE)
+    const rows = await redis.xrangeBuffer(keys.deadLetters, from, '+', 'COUNT', size)
+    for (const [id, fields] of rows) yield { letter: letterOf(id.toString(), fields), bytes: bytesOf(fields) }
+    const last = rows.at(-1)
+    if (rows.length < size || !last) return
+    from = `(${last[0].toString()}`
+    left -= size
+  }
 }
 
 /** Of the values. */
