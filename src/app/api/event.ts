@@ -58,8 +58,11 @@ export async function eventStoryOf(
   // The journal is searched for any id only for those who may read all of it: that takes long.
   if (!stored && records.length === 0 && caller.namespaces) throw new ApiError(404, NOTHING_KNOWN)
   const run = await parts.dryRun()
-  const aboutMs = stored ? Date.parse(stored.event.time) : firstAttemptMs(records)
-  const journal = await eventInJournal(parts, target.id, run.snapshot, { aboutMs, signal })
+  const journal = await eventInJournal(parts, target.id, run.snapshot, {
+    aboutMs: stored && Date.parse(stored.event.time),
+    untilMs: firstAttemptMs(records) ?? letters[0]?.atMs,
+    signal,
+  })
   const event = journal.event && mayRead(caller, journal.event) ? journal.event : undefined
   const header = event ? headerOf(event) : stored?.event
   const summary = header ? summaryOf(header) : records[0] && { ...records[0].event, id: target.id }

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { ClusterEvent, RelatedKeys } from '../../model/event.ts'
 import type { JournalRecord } from '../../model/journal-record.ts'
 import { isEventKind } from '../../rules/kind.ts'
-import { journalExtent, journalOfObject, readJournal } from '../../store/commit/journal.ts'
+import { journalExtent, journalOfObject, MARGIN_MS, readJournal } from '../../store/commit/journal.ts'
 import { type ReplayParts, replay } from '../../store/commit/journal-replay.ts'
 import type { Keys } from '../../store/keys.ts'
 import { type NormaliseContext, normalise } from '../../watch/decode/normalise.ts'
@@ -39,34 +39,43 @@ interface JournalParts {
 
 const WITHIN_MS = 3_000
 
+interface JournalSearch {
+  /** When the event was observed, if that is known: it was committed soon after, unless Redis was away or full. */
+  aboutMs?: number | undefined
+  /** It was committed before. */
+  untilMs?: number | undefined
+  signal: AbortSignal
+  withinMs?: number
+}
+
 /**
- * Returns an event as rules saw it, with its previous object where that is found. It was committed about `aboutMs` or before: from there the
- * journal is read back. `isComplete` is false if that ended before its beginning, for want of time.
+ * Returns an event as rules saw it, with its previous object where that is found. `isComplete` is false if one of them was not found for
+ * want of time.
  */
 export async function eventInJournal(
   { redis, keys, cluster, salt }: JournalParts,
   id: string,
   { named, needs: { inTemplates } }: Pick<ConfigSnapshot, 'named' | 'needs'>,
-  {
-    aboutMs,
-    signal,
-    withinMs = WITHIN_MS,
-  }: { aboutMs?: number | undefined; signal: AbortSignal; withinMs?: number },
+  { aboutMs, untilMs, signal, withinMs = WITHIN_MS }: JournalSearch,
 ): Promise<{ event: ClusterEvent | undefined; isComplete: boolean }> {
   const [, uid = '', resourceVersion, type] = id.split('/')
   const endMs = performance.now() + withinMs
   let own: JournalRecord | undefined
   let previous: JournalRecord | undefined
   let isComplete = true
-  for await (const records of journalOfObject(redis, keys, { uid, aboutMs, signal })) {
-    for (const record of records) {
-      const isOwn = record.resourceVersion === resourceVersion && record.type === type
-      if (isOwn) own = record
-      else if (own) previous ??= record
+  for (const startMs of aboutMs === undefined ? [untilMs] : [aboutMs, untilMs]) {
+    const pages = journalOfObject(redis, keys, { uid, aboutMs: startMs, signal })
+    for await (const { records, fromMs } of pages) {
+      for (const record of records) {
+        const isOwn = record.resourceVersion === resourceVersion && record.type === type
+        if (isOwn) own = record
+        else if (own) previous ??= record
+      }
+      if (previous || (own && !hasPrevious(own))) break
+      isComplete = performance.now() <= endMs
+      if (!isComplete || (!own && aboutMs !== undefined && fromMs < aboutMs - MARGIN_MS)) break
     }
-    if (previous || (own && !hasPrevious(own))) break
-    isComplete = performance.now() <= endMs
-    if (!isComplete) break
+    if (own || !isComplete) break
   }
   const found = [previous, own].filter((it) => it !== undefined)
   const events = eventsOf(found, { cluster, salt, named, inTemplates })

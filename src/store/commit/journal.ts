@@ -87,7 +87,7 @@ export function writeJournal(
 
 const PAGE = 8
 /** Clocks differ, and a change is committed after it was observed. */
-const MARGIN_MS = 60_000
+export const MARGIN_MS = 60_000
 
 /** What happened from a time on, in the order of the commits; ends where the journal ends. Throws when an entry is of another format. */
 export async function* readJournal(
@@ -107,25 +107,26 @@ export async function* readJournal(
 }
 
 /**
- * Yields the records of one object, the newest first, from about a time back, or from the end: a page may have none, so that a reader can stop.
- * Throws when an entry is of another format.
+ * Yields the records of one object, the newest first, from about a time back, or from the end: page by page, each with the time when its
+ * oldest entry was committed. A page may have none, so that a reader can stop. Throws when an entry is of another format.
  */
 export async function* journalOfObject(
   redis: Redis,
   keys: Keys,
   { uid, aboutMs, signal }: { uid: string; aboutMs?: number | undefined; signal: AbortSignal },
-): AsyncGenerator<JournalRecord[]> {
+): AsyncGenerator<{ records: JournalRecord[]; fromMs: number }> {
   let from = aboutMs === undefined ? '+' : String(Math.floor(aboutMs) + MARGIN_MS)
   for (;;) {
     signal.throwIfAborted()
     const entries = await redis.xrevrangeBuffer(keys.journal, from, '-', 'COUNT', PAGE)
-    yield entries.flatMap(([, [, payload]]) => {
-      const records = [...unpackJournal(payload as Buffer, uid)]
-      return records.filter((it) => it.uid === uid).toReversed()
-    })
-    const last = entries.at(-1)?.[0]
+    const last = entries.at(-1)?.[0].toString()
     if (last === undefined) return
-    from = `(${last.toString()}`
+    const records = entries.flatMap(([, [, payload]]) => {
+      const all = [...unpackJournal(payload as Buffer, uid)]
+      return all.filter((it) => it.uid === uid).toReversed()
+    })
+    yield { records, fromMs: Number.parseInt(last, 10) }
+    from = `(${last}`
   }
 }
 

@@ -70,6 +70,28 @@ test('an event is read from its time backwards, with the state of its object bef
   expect(it.reads()).toBeLessThan(6)
 })
 
+test('an event that was committed long after it was observed is found, as after an interruption of Redis', async () => {
+  await using it = await startJournal()
+  await it.commit((at) => filled(at, 'one'))
+  await it.noise(30)
+  const id = await it.idOf(await it.commit((at) => filled(at, 'two')))
+  await it.noise(30)
+  for (const untilMs of [undefined, Date.now()]) {
+    const { event } = await it.find(id, { aboutMs: Date.now() - 600_000, untilMs })
+    expect(event?.changes).toMatchObject([{ old: 'one', new: 'two' }])
+  }
+})
+
+test('an event that the journal does not have is not sought before its time', async () => {
+  await using it = await startJournal()
+  const id = await it.idOf(await it.commit((at) => filled(at, 'one')))
+  await it.noise(300)
+  const absent = id.replace(/\w+$/, 'DELETED')
+  const found = await it.find(absent, { aboutMs: Date.now() + 600_000 })
+  expect(found).toEqual({ event: undefined, isComplete: true })
+  expect(it.reads()).toBeLessThan(6)
+})
+
 test('an event whose object the journal has not before it has no changes', async () => {
   await using it = await startJournal()
   await it.noise(20)
