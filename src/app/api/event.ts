@@ -65,6 +65,9 @@ export async function eventStoryOf(
   })
   const event = journal.event && mayRead(caller, journal.event) ? journal.event : undefined
   const header = event ? headerOf(event) : stored?.event
+  const changes = header?.changes ?? stored?.event.changes
+  // Rules that compare it with the object before would not match.
+  const lacksPrevious = event && !journal.isComplete && run.snapshot.keepsPrevious(event.resource)
   const summary = header ? summaryOf(header) : records[0] && { ...records[0].event, id: target.id }
   if (!summary) throw new ApiError(404, NOTHING_KNOWN)
   const lines: SinkLine[] = [
@@ -120,8 +123,8 @@ export async function eventStoryOf(
     isComplete: found.isComplete,
     ...(observedMs !== undefined && { observedMs }),
     ...(header?.event && { message: cutText(header.event.message, MAX_TEXT) }),
-    ...(header?.changes && { changes: header.changes.map((it) => ({ ...it })) }),
-    ...(event
+    ...(changes && { changes: changes.map((it) => ({ ...it })) }),
+    ...(event && !lacksPrevious
       ? { rules: explained(run, event, records, caller) }
       : { rulesMissing: await whyNoRules(parts, journal) }),
   }
@@ -261,11 +264,13 @@ function resultOf(
 
 async function whyNoRules(
   { redis, keys }: EventParts,
-  { isComplete }: { isComplete: boolean },
+  { event, isComplete }: { event: unknown; isComplete: boolean },
 ): Promise<string> {
   const { oldestMs } = await journalExtent(redis, keys)
   if (oldestMs === undefined)
     return 'there is no journal: with "journal: { keep: 24h }" in the configuration, rules are explained for events from then on'
+  if (event && !isComplete)
+    return 'the journal is long, and the object before this event, which rules compare it with, was not found in it in time'
   if (!isComplete) return 'the journal is long, and this event was not found in it in time'
   return `the journal, which begins at ${new Date(oldestMs).toISOString()}, does not have this event`
 }
