@@ -2,7 +2,8 @@ import type { ClusterEvent } from '../model/event.ts'
 import { isMap } from '../text/plain-data.ts'
 import { COST, type Condition, type ConditionCompiler } from './condition.ts'
 import { type Compiled, compiled, type Fault, under } from './fault.ts'
-import { differs, parsePath, textOf, type ValuePath, valuesAt } from './path.ts'
+import { parsePath, type ValuePath } from './path.ts'
+import { differs, textOf, valuesAt } from './path-values.ts'
 import { compilePatterns, type Patterns, type Test } from './pattern.ts'
 
 type OldObject = Readonly<Record<string, unknown>>

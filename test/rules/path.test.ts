@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
-import { differs, parsePath, valuesAt } from '../../src/rules/path.ts'
+import { parsePath } from '../../src/rules/path.ts'
+import { differs, valuesAt } from '../../src/rules/path-values.ts'
 
 function read(text: string, object: unknown): unknown[] {
   const path = parsePath(text)
