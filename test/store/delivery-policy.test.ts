@@ -16,7 +16,7 @@ import type { SinkState } from '../../src/store/lanes/sink-state.ts'
 import { DELIVERED, DOWN, ODD } from './lane-bed.ts'
 
 const down = DOWN as Retry
-const odd = ODD as Retry
+const ofItsOwn = ODD as Retry
 const policy = {
   maxAgeMs: 86_400_000,
   maxTries: 5,
@@ -50,8 +50,8 @@ test('an object fails alone when others succeeded since it failed before, whatev
 
 test('the first failure is the object\u2019s own only where the sink says so and others succeeded during the call', () => {
   const facts = { calledMs: 58_000, failedBeforeMs: undefined }
-  expect(failsAlone(odd, { ...facts, passedMs: 59_000 })).toBe(true)
-  expect(failsAlone(odd, { ...facts, passedMs: 57_000 })).toBe(false)
+  expect(failsAlone(ofItsOwn, { ...facts, passedMs: 59_000 })).toBe(true)
+  expect(failsAlone(ofItsOwn, { ...facts, passedMs: 57_000 })).toBe(false)
   expect(failsAlone(down, { ...facts, passedMs: 59_000 })).toBe(false)
 })
 
@@ -59,7 +59,7 @@ test.each<[string, Outcome, boolean]>([
   ['a digest', { kind: 'delivered', note: 'digest' }, false],
   ['a target that fails', { ...down, scope: 'target' }, false],
   ['a message', DELIVERED, true],
-  ['an event that fails', odd, true],
+  ['an event that fails', ofItsOwn, true],
 ])('of a slow call with %s, its objects are called alone: %o', (_, outcome, isSlow) => {
   const window = new LaneWindow()
   const items = ['x', 'y'].map((chain) => ({ chain }) as Item)
@@ -71,13 +71,15 @@ test.each<[string, Outcome, boolean]>([
 
 test('a delivery is given up after enough tries and enough time, not after one of them', () => {
   const facts = { sinceMs: 0, tries: 5, nowMs: 300_000 }
-  expect(giveUp(odd, facts, policy)).toMatchObject({
+  expect(giveUp(ofItsOwn, facts, policy)).toMatchObject({
     reason: 'server-error',
     detail: expect.stringContaining('failed 5 times'),
   })
-  expect(giveUp(odd, { ...facts, tries: 4 }, policy)).toBeUndefined()
-  expect(giveUp(odd, { ...facts, nowMs: 299_999 }, policy)).toBeUndefined()
-  expect(giveUp(odd, { ...facts, tries: 0, nowMs: 86_400_001 }, policy)).toMatchObject({ reason: 'expired' })
+  expect(giveUp(ofItsOwn, { ...facts, tries: 4 }, policy)).toBeUndefined()
+  expect(giveUp(ofItsOwn, { ...facts, nowMs: 299_999 }, policy)).toBeUndefined()
+  expect(giveUp(ofItsOwn, { ...facts, tries: 0, nowMs: 86_400_001 }, policy)).toMatchObject({
+    reason: 'expired',
+  })
 })
 
 test('what came in the middle of an outage is given its own time', () => {
