@@ -32,6 +32,8 @@ interface BrokerOptions {
 interface BrokerConnection {
   readonly address: Address
   readonly connected: boolean
+  /** How many requests have no answer yet. */
+  readonly waiting: number
   /** Returns the broker's response, including its error codes. Throws a RequestFault, or Throttled before sending. */
   ask<T>(api: string, options: object, limitMs: number, encode?: Encode): Promise<T>
   /** Closes after pending requests, or when `soon` aborts. */
@@ -76,6 +78,7 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
   const turns = createSemaphore(1)
   let tcp: Socket | undefined
   let connecting: Promise<void> | undefined
+  let waiting = 0
   let gone: unknown
 
   /** A connection that failed is not used again: kafkajs keeps the beginning of an answer that was cut. */
@@ -141,7 +144,8 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
     const { request, response } = broker.lookupRequest(apiKeys[api] as number, requests[api])(args)
     if (encode && request.apiVersion < LEAST_PRODUCE) throw new RequestFault(shown, false, TOO_OLD)
     const encoded = await (encode ?? request.encode)()
-    return turns.run(async () => {
+    waiting++
+    const answer = turns.run(async () => {
       if (gone || !broker.isConnected())
         throw new RequestFault(shown, false, gone ?? new Error('the connection was lost'))
       const throttledMs = (pool.pool[0]?.requestQueue.throttledUntil ?? 0) - Date.now()
@@ -156,12 +160,16 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
         throw new RequestFault(shown, true, error)
       }
     }, never)
+    return answer.finally(() => waiting--)
   }
 
   return {
     address,
     get connected() {
       return !gone && broker.isConnected()
+    },
+    get waiting() {
+      return waiting
     },
     ask,
     async close(soon = never) {
@@ -229,9 +237,12 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     return link
   }
 
-  /** Those that are connected, those that the cluster named, those of the configuration; each once. Each search begins with another one. */
+  /** Those that are connected, the least busy first, those that the cluster named, those of the configuration; each once. Each search begins with another one. */
   function candidates(): Address[] {
-    const connected = [...links.values()].filter((it) => it.connected).map(({ address }) => address)
+    const connected = [...links.values()]
+      .filter((it) => it.connected)
+      .toSorted((a, b) => a.waiting - b.waiting)
+      .map(({ address }) => address)
     const turn = searches++
     const from = (some: readonly Address[]) => some.map((_, i) => some[(turn + i) % some.length] as Address)
     const all = [...connected, ...from([...nodes.values()]), ...from(seeds)]

@@ -32,6 +32,8 @@ test.each<[string, { certificate?: Certificate; password?: string }]>([
     expect(await sink.deliver([large], never)).toMatchObject([{ kind: 'retry', ambiguous: true }])
     await deliverAll(sink, [message({ uid: 'u', object: { n: 2 } })])
     await resume()
-    expect(cluster.log.map(({ value }) => JSON.parse(value ?? 'null').n)).toEqual([0, 2])
+    const values = cluster.log.map(({ value }) => JSON.parse(value ?? 'null').n)
+    expect(values).not.toContain(1)
+    expect(values.at(-1)).toBe(2)
   },
 )

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type FakeCluster, type Fate, startFakeCluster } from '../../servers/fake-broker.ts'
+import { waitFor } from '../../wait-for.ts'
 import { DELIVERED, deliverAll, message, never, type Options, open } from './bed.ts'
 
 const PASSWORD = 'the-right-password'
@@ -47,6 +48,19 @@ test('one of two brokers fails, and it leads all of a topic: what goes to other 
   cluster.onProduce(({ node }) => (node === 0 ? { append: false, code: 7 } : undefined))
   await using sink = await openOn(cluster)
   expect(await sink.deliver(some(1), never)).toMatchObject([{ kind: 'retry', scope: 'target' }])
+})
+
+test('one of two brokers is slow: metadata come from the other one', async () => {
+  await using cluster = await startFakeCluster({ events: [0, 1], audit: [1] }, 2)
+  await using sink = await openOn(cluster)
+  await deliverAll(sink, some(40))
+  cluster.onProduce(({ node }) => (node === 0 ? { append: false, answer: 'none' } : undefined))
+  const slow = sink.deliver(some(40), never)
+  const isUnderWay = () => cluster.produced.filter(({ node }) => node === 0).length > 1
+  await waitFor(isUnderWay, { what: 'a request that waits for its answer' })
+  expect(await deliverAll(sink, [message({ route: { topic: 'audit' } })])).toEqual([[DELIVERED]])
+  await cluster.end(0)
+  await slow
 })
 
 test('one of two brokers refuses the credentials: what goes to other topics goes on', async () => {

@@ -4,6 +4,9 @@ import { waitFor } from '../../wait-for.ts'
 import { deliverAll, never, openSlack, routeOf, tellOf } from './bed.ts'
 
 const FAST = { rate: 50 }
+type Severity = 'warning' | 'error' | 'info' | 'resolved'
+const stateOf = (version: string, severity: Severity, more: object = {}) =>
+  tellOf({ version, summary: { severity }, ...more })
 const quick = () => startSlack({ perSecond: 1_000, burst: 1_000 })
 
 test('a mention calls at the first message and when it gets worse, not for each reply nor for the end', async () => {
@@ -28,16 +31,16 @@ test('mode update: a rise of the severity mentions in a reply, since Slack notif
   fake.channel('shop')
   await using sink = await openSlack(fake, { ...FAST, mode: 'update' })
   const route = await routeOf({ mention: 'here' })
-  await deliverAll(sink, [tellOf({ version: '1', rule: 'warn', summary: { severity: 'warning' } })])
+  await deliverAll(sink, [stateOf('1', 'warning', { rule: 'warn' })])
   const worse = { severity: 'error', title: 'out of memory' } as const
-  await deliverAll(sink, [tellOf({ version: '2', rule: 'oom', route, summary: worse })])
+  await deliverAll(sink, [stateOf('2', 'error', { rule: 'oom', route, summary: worse })])
   expect(fake.messages.map(({ pings, threadTs }) => [pings, threadTs !== undefined])).toEqual([
     [[], false],
     [['!here'], true],
   ])
   const isShown = () => fake.messages[0]?.text.includes('out of memory') === true
   await waitFor(isShown, { what: 'the first message to show the newest state' })
-  await deliverAll(sink, [tellOf({ version: '3', rule: 'oom', route, summary: { severity: 'error' } })])
+  await deliverAll(sink, [stateOf('3', 'error', { rule: 'oom', route })])
   expect(fake.messages).toHaveLength(2)
 })
 
@@ -52,7 +55,7 @@ test.each([
     await using sink = await openSlack(fake, { ...FAST, mode: 'update' })
     const route = await routeOf({ mention: 'here' })
     const states = severities.map((severity, i) =>
-      tellOf({ version: `${i}`, summary: { severity }, ...(severity === 'error' && { route }) }),
+      stateOf(`${i}`, severity, severity === 'error' ? { route } : {}),
     )
     await sink.deliver(states, never)
     expect(fake.messages.map((it) => it.pings)).toEqual([pings])
