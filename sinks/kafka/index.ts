@@ -16,7 +16,6 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   route: KafkaRoute,
   checkRoute,
   showsChanges: () => false,
-  keepsStates: (route, config) => route.state ?? config.state,
   maxBatch: 500,
   example: `{ type: kafka, brokers: ["\${env:KAFKA_BROKER}"], topic: kubernetes.changes }`,
   placeholders: { brokers: 'kubeherald-placeholder.invalid:9092', mechanism: 'plain' },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger, Message, Outcome, Severity } from '../../src/sink/index.ts'
+import type { Logger, Message, Outcome } from '../../src/sink/index.ts'
 import type { Item, Unit } from './deliver.ts'
 import { formatMessage, type ThreadContext, titleOf } from './format.ts'
 import type { ActionsBlock } from './markup.ts'
@@ -48,7 +48,7 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
 
   async function single(channel: string, item: Item, slots: RateSlots, paid = false): Promise<Outcome> {
     const buttons = parts.buttonsOf(item.message)
-    const rendered = formatMessage(item.message, { mention: mentionOf([item]), over: item.over, buttons })
+    const rendered = formatMessage(item.message, { mention: mentionOf(item), over: item.over, buttons })
     const waitMs = paid ? 0 : await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
     return outcomeOf(await poster.post(channel, rendered, slots.signal))
@@ -61,11 +61,10 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
     thread: Thread,
     slots: RateSlots,
   ): Promise<Outcome> {
-    const mention = unit.some((it) => isWorse(severityOf(it), thread.severity)) ? mentionOf(unit) : []
-    // Slack notifies nobody of an edit.
-    return unit.at(-1)?.mode === 'update' && mention.length === 0
+    const item = unit.at(-1) as Item
+    return item.mode === 'update'
       ? update(channel, unit, key, thread, slots)
-      : reply(channel, unit, key, thread, mention, slots)
+      : reply(channel, item, key, thread, slots)
   }
 
   async function open(
@@ -77,7 +76,7 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
   ): Promise<Outcome> {
     const item = unit.at(-1) as Item
     const buttons = parts.buttonsOf(item.message)
-    const rendered = formatMessage(item.message, { mention: mentionOf(unit), buttons })
+    const rendered = formatMessage(item.message, { mention: mentionOf(item), buttons })
     const waitMs = paid ? 0 : await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
     const lock = await threads.lock(key)
@@ -118,23 +117,23 @@ export function createThreadDelivery(parts: ThreadDeliveryParts): ThreadDelivery
 
   async function reply(
     channel: string,
-    unit: Unit,
+    item: Item,
     key: string,
     thread: Thread,
-    mention: readonly string[],
     slots: RateSlots,
   ): Promise<Outcome> {
-    const item = unit.at(-1) as Item
     const { message, over } = item
+    const { severity } = message.content
+    const mention = isWorse(severity, thread.severity) ? mentionOf(item) : []
     // A change of an object that ends the thread is a message of its own.
     const closing = over && message.notice?.kind === 'resolved' ? 'reply' : undefined
     const rendered = formatMessage(message, { mention, over, closing })
     const waitMs = await slots.slot(parts.bucketOf(channel))
     if (waitMs > 0) return later(waitMs)
     const sent = await poster.post(channel, rendered, slots.signal, thread.ts)
-    if (sent.kind === 'gone') return startOver(channel, unit, key, slots, sent.code)
+    if (sent.kind === 'gone') return startOver(channel, [item], key, slots, sent.code)
     if (sent.kind !== 'sent') return sent.outcome
-    await showOnRoot(channel, item, key, thread, unit.length, (it) => rootMessages.now(it, slots.signal))
+    await showOnRoot(channel, item, key, thread, 1, (it) => rootMessages.now(it, slots.signal))
     return outcomeOf(sent)
   }
 
@@ -240,16 +239,9 @@ function threadContext({ title, sinceMs, changes }: Thread): ThreadContext {
   return { began: { title, sinceMs, changes } }
 }
 
-function severityOf({ message }: Item): Severity {
-  return message.content.severity
-}
-
-/** The mentions of all states; what is over mentions nobody. */
-function mentionOf(unit: Unit): readonly string[] {
-  const isOver = (item: Item) => item.over || severityOf(item) === 'resolved'
-  if (isOver(unit.at(-1) as Item)) return []
-  const mentions = unit.flatMap((item) => (isOver(item) ? [] : (item.message.route?.mention ?? [])))
-  return [...new Set(mentions)]
+/** A resolve notification mentions nobody. */
+function mentionOf({ message, over }: Item): readonly string[] {
+  return over || message.content.severity === 'resolved' ? [] : (message.route?.mention ?? [])
 }
 
 function outcomeOf(sent: Sent): Outcome {

@@ -34,8 +34,6 @@ export interface ConfigSnapshot {
   needs: MetadataRequirements
   /** `<sink>/<lane>` */
   laneOf(delivery: Delivery): string
-  /** Whether a rule's deliveries to a sink are states that it keeps. */
-  keepsStates(rule: string, sink: string): boolean
   /** Whether previous objects of this resource are stored. */
   keepsPrevious(resource: Resource): boolean
   /** What a rule asks for in `logs`. */
@@ -79,7 +77,6 @@ export async function createConfigSnapshot(
     hasLimits: plans.size > 0,
     needs: await runInSlices(stepsToNeeds(config)),
     laneOf: choices.laneOf,
-    keepsStates: choices.keepsStates,
     keepsPrevious: storesPrevious(kept),
     logsOf: (rule) => logs.get(rule),
     named: namesPath(named.flat()),
@@ -136,7 +133,6 @@ export interface SinkChoices {
   batches(sink: string): boolean
   /** Whether the sink shows old and new values. */
   showsChanges(sink: string): boolean
-  keepsStates: ConfigSnapshot['keepsStates']
 }
 
 /** Loads the types of the configured sinks; `load` returns a type by its name. */
@@ -164,14 +160,6 @@ export async function chooseSinks(
       return text
     }
   }
-  const keepsStates = (rule: string, sink: string) =>
-    types.get(sink)?.keepsStates?.(routeOf(config.routes, rule, sink), options.get(sink))
-  // None of the names has a space.
-  const states = new Set(
-    config.rules.flatMap(({ name, to = [] }) =>
-      to.filter((sink) => keepsStates(name, sink)).map((sink) => `${name} ${sink}`),
-    ),
-  )
   const render = createRender({
     routeOf: (rule, sink) => routeOf(config.routes, rule, sink),
     ruleOf: (rule) => rules.get(rule),
@@ -191,7 +179,6 @@ export async function chooseSinks(
     preview: (message, sink) => types.get(sink)?.preview?.(message, options.get(sink)) ?? {},
     batches: (sink) => types.get(sink)?.batches?.(options.get(sink)) ?? false,
     showsChanges: (sink) => types.get(sink)?.showsChanges?.(options.get(sink)) ?? false,
-    keepsStates: (rule, sink) => states.has(`${rule} ${sink}`),
   }
 }
 

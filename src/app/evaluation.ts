@@ -45,7 +45,6 @@ export interface EvaluatorParts extends Pick<EvaluationStages, 'onMalformed' | '
 /** What of a config snapshot evaluates events. */
 interface EvaluatedSnapshot extends Pick<EvaluationStages, 'match' | 'limits'> {
   laneOf: Evaluator['laneOf']
-  keepsStates(rule: string, sink: string): boolean
   evaluatedRules: ReadonlySet<string>
   needs: MetadataRequirements
   named: NormaliseContext['named']
@@ -55,10 +54,9 @@ interface EvaluatedSnapshot extends Pick<EvaluationStages, 'match' | 'limits'> {
 export function evaluatorOf(
   snapshot: EvaluatedSnapshot,
   parts: EvaluatorParts,
-  stored?: Silences | undefined,
+  silences?: Silences | undefined,
 ): Omit<Evaluator, 'keepsUp'> {
   const { match, limits, laneOf, evaluatedRules: rules } = snapshot
-  const silences = stored && withoutStates(stored, snapshot)
   const { onMalformed, trace } = parts
   const stages = { normalise: normaliserOf(snapshot, parts), match, limits, silences, onMalformed, trace }
   return {
@@ -66,13 +64,6 @@ export function evaluatorOf(
     laneOf,
     rules,
     expire: (due, states, nowMs) => limits.expire(due, states, nowMs, silences),
-  }
-}
-
-/** What keeps states would keep an old one, or a deleted object, after the silence. */
-function withoutStates(silences: Silences, { keepsStates }: EvaluatedSnapshot): Silences {
-  return {
-    find: (rule, sink, ...rest) => (keepsStates(rule, sink) ? undefined : silences.find(rule, sink, ...rest)),
   }
 }
 

@@ -94,8 +94,6 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
    * `false`, `check` warns about a `message` without effect.
    */
   showsChanges?(config: C): boolean
-  /** The target keeps the newest state of each object, so that it needs every change: no silence suppresses one. */
-  keepsStates?(route: R, config: C): boolean
   /**
    * It sends several messages in one request: those of different objects come in one batch. Default: no; then a batch is of one
    * object, and a slow one holds up no other. A type that names lanes gets those of a lane together in any case.

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { type ConfigSnapshot, ConfigSnapshots, createConfigSnapshot } from '../../src/app/config-snapshot.ts'
 import { evaluatorOf } from '../../src/app/evaluation.ts'
 import type { Source, Transition } from '../../src/model/change.ts'
-import { createSilences } from '../../src/rules/silences/silences.ts'
 import { sinkLoader } from '../../src/sink-types.ts'
 import { scanObject } from '../../src/watch/decode/scan.ts'
 import { loadText, withRules } from '../config/load-text.ts'
@@ -11,8 +10,8 @@ import { clusterEvent } from '../rules/events.ts'
 const RESOURCE = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 const SOURCE = { key: 'pods', title: 'pods', resource: RESOURCE, clusterUid: 'u' } as Source
 
-async function snapshotOf(rule: string, before?: ConfigSnapshot, text = withRules(`  - ${rule}\n`)) {
-  const loaded = await loadText(text)
+async function snapshotOf(rule: string, before?: ConfigSnapshot) {
+  const loaded = await loadText(withRules(`  - ${rule}\n`))
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   const handlers = { load: sinkLoader(), onMatch() {}, onRuleError() {} }
   return createConfigSnapshot(loaded.config, { ...handlers, ...(before && { before }) })
@@ -66,20 +65,6 @@ test('a commit is evaluated by one configuration, although a reload comes before
     evaluate(SOURCE, [added()]).deliveries.map(({ rule }) => rule)
   expect(rulesOf(begun)).toEqual(['by-owner'])
   expect(rulesOf(evaluatorOf(snapshots.current, parts))).toEqual(['by-namespace'])
-})
-
-test('a silence suppresses notifications, but no state that a sink keeps', async () => {
-  const kafka = '{ type: kafka, brokers: ["k:9092"], topic: pods'
-  const sinks = `sinks: { screen: { type: stdout }, events: ${kafka} }, states: ${kafka}, state: true } }`
-  const to = '[screen, events: { state: false }, states]'
-  const rule = `{ name: r, when: { kind: Pod }, to: ${to} }`
-  const snapshot = await snapshotOf(rule, undefined, `watch: [Pod]\n${sinks}\nrules:\n  - ${rule}`)
-  const times = { fromMs: 0, untilMs: 10, createdMs: 0 }
-  const silences = createSilences([{ id: 's', match: { rule: 'r' }, ...times, reason: '', by: 'alice' }])
-  const parts = { cluster: 'c', salt: Buffer.from('s'), enrichment: undefined, onMalformed() {} }
-  const { deliveries, suppressed } = evaluatorOf(snapshot, parts, silences).evaluate(SOURCE, [added()])
-  expect(deliveries.map(({ sink }) => sink)).toEqual(['states'])
-  expect(suppressed?.map(({ sinks }) => sinks)).toEqual([['screen', 'events']])
 })
 
 test('after a reload that removes `debounce` or its rule, this process evaluates what waits', async () => {

@@ -295,6 +295,23 @@ test('groupBy of the sink or of the rule says what belongs together; an empty on
   expect(fake.messages.slice(4).map((it) => it.threadTs !== undefined)).toEqual([false, true])
 })
 
+test('a mention calls at the first message and when it gets worse, not for each reply nor for the end', async () => {
+  await using fake = await quick()
+  fake.channel('shop')
+  await using sink = await openSlack(fake, FAST)
+  const route = await routeOf({ mention: ['here', 'U0123456789', 'S0123456789'] })
+  const state = (version: string, severity: 'warning' | 'error' | 'resolved') =>
+    tellOf({ version, route, summary: { severity } })
+  await deliverAll(sink, [
+    state('1', 'warning'),
+    state('2', 'warning'),
+    state('3', 'error'),
+    state('4', 'resolved'),
+  ])
+  const all = ['!here', '@U0123456789', '!subteam^S0123456789']
+  expect(fake.messages.map((it) => it.pings)).toEqual([all, [], all, []])
+})
+
 test('a first message that Slack refuses as it is becomes plain, without what it showed before', async () => {
   await using fake = await quick()
   fake.channel('shop')
