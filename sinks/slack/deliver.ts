@@ -30,6 +30,8 @@ type Batch = readonly Message<SlackRoute>[]
 
 /** The lane of a webhook, whose channel is unknown. */
 const WEBHOOK = 'webhook'
+/** A digest with an event that was attempted so often may fail because of it: the lane finds out which one. */
+const MOST_TOGETHER = 3
 
 /** Delivers batches: each channel by itself, its messages in order. */
 export function createDelivery(
@@ -93,8 +95,9 @@ export function createDelivery(
     const sent = await poster.post(channel, formatDigest(messages, mention), slots.signal)
     if (sent.kind === 'failed') {
       afterFailure(sent.outcome, channel, slots)
-      // It is the fault of none of its members: they come again together, not one by one.
-      return sent.outcome.kind === 'retry' ? { ...sent.outcome, scope: 'target' } : sent.outcome
+      // At first it is the fault of none of its members: they come again together, not one by one.
+      const isNew = messages.every(({ attempt }) => attempt < MOST_TOGETHER)
+      return sent.outcome.kind === 'retry' && isNew ? { ...sent.outcome, scope: 'target' } : sent.outcome
     }
     parts.onDigest(members.length)
     await threads.noteDigest(channel, members)

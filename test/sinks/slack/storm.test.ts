@@ -109,6 +109,16 @@ test.each<[string, Fault]>([
   expect(new Set(outcomes.map((it) => it.kind === 'retry' && it.scope))).toEqual(new Set(['target']))
 })
 
+test('a digest that fails again and again may do so because of one event: the lane finds out which one', async () => {
+  await using fake = await startSlack()
+  fake.channel('shop')
+  await using sink = await openSlack(fake)
+  fake.fault({ method: 'chat.postMessage', error: 'internal_error' })
+  const again = many(30).map((it) => ({ ...it, attempt: 3 }))
+  const outcomes = await sink.deliver(again, never)
+  expect(new Set(outcomes.map((it) => it.kind === 'retry' && it.scope))).toEqual(new Set(['event']))
+})
+
 test('digest: false sends each, however long it takes', async () => {
   await using fake = await startSlack({ perSecond: 1_000, burst: 1_000 })
   fake.channel('shop')
