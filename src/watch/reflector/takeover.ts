@@ -143,7 +143,7 @@ interface OpeningParts extends Pick<AdoptingParts, 'store' | 'timing'> {
 }
 
 /**
- * Waits, for longer than that takes, while a living process may be taking over the state of a source: to open the source would fence
+ * Waits, for longer than that mostly takes, while a living process may be taking over the state of a source: to open the source would fence
  * that process, and then each of the two would wait for the other.
  */
 export async function awaitMove(
