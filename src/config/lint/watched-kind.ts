@@ -40,16 +40,19 @@ export function mayBeShortNameOf(
   return qualifier === undefined || groupOf(qualifier) === group
 }
 
-/** `gitrepo` of GitRepository: letters of the kind in their order, also of its last word. Where one or two are missing, it is a typo. */
+/**
+ * `gitrepo` of GitRepository, or its plural: letters of the kind in their order, with each capital letter, because `certificate` is not a
+ * CertificateRequest. Where one or two letters are missing, it is a typo.
+ */
 function isShortFormOf(word: string, kind: string): boolean {
-  if (word.length > kind.length - 3 || word[0] !== kind[0]?.toLowerCase()) return false
-  const lastWord = kind.search(/[A-Z][^A-Z]*$/)
+  const singular = word.replace(/ies$/, 'y').replace(/e?s$/, '')
+  if (singular.length > kind.length - 3) return false
   let found = 0
-  for (const [index, letter] of [...kind.toLowerCase()].entries()) {
-    if (index === lastWord && found === word.length) return false
-    if (letter === word[found]) found++
+  for (const letter of kind) {
+    if (letter.toLowerCase() === singular[found]) found++
+    else if (/[A-Z]/.test(letter)) return false
   }
-  return found === word.length
+  return found === singular.length
 }
 
 /** Returns the built-in kind that was likely intended; undefined for a spelling with a group, which may be a custom resource. */

@@ -39,7 +39,16 @@ describe('a short name that no built-in kind has', () => {
     ['gitrepo', 'HelmRepository', false],
     ['gitrepositry', 'GitRepository', false],
     ['repository', 'GitRepository', false],
+    ['appsets', 'ApplicationSet', true],
+    ['vmsnapshots', 'VirtualMachineSnapshot', true],
     ['certificate', 'CertificateRequest', false],
+    ['certificates', 'CertificateRequest', false],
+    ['gateways', 'GatewayClass', false],
+    ['externalsecrets', 'ExternalSecretStore', false],
+    ['policies', 'PolicyInstance', false],
+    ['classes', 'ClassEntry', false],
+    ['clusterpolicy', 'ClusterCleanupPolicy', false],
+    ['ciliumnetworkpolicy', 'CiliumClusterwideNetworkPolicy', false],
   ])('may be longer, of letters of the kind: %s of %s is %j', (word, kind, isSelected) => {
     const resource = {
       ...DATABASE,
