@@ -1,5 +1,5 @@
 import { fieldTermsOf } from '../../config/lint/watch.ts'
-import { mayBeShortNameOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
+import { mayBeNameOf, mayBeShortNameOf, watchedKindOf } from '../../config/lint/watched-kind.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ClusterEvent, Resource } from '../../model/event.ts'
 import { type ConditionReport, explainRule } from '../../rules/explain.ts'
@@ -116,6 +116,12 @@ function isOfKind(entry: WatchEntry, resource: Resource): boolean {
 function isShortName(kind: string, resource: Resource): boolean {
   const watched = watchedKindOf(kind)
   return watched !== undefined && mayBeShortNameOf(watched, resource)
+}
+
+/** Whether a kind in `watch` may be a name of a custom resource that only a cluster knows. */
+export function isUncertainName(kind: string, resource: Resource): boolean {
+  const watched = watchedKindOf(kind)
+  return watched !== undefined && mayBeNameOf(watched, resource)
 }
 
 /** Whether rules see an event. */

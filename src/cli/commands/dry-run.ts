@@ -126,7 +126,7 @@ function describeLive(program: Command, exit: Exit): void {
     .requiredOption('--rules <file>', 'the configuration to try')
     .option('--since <time>', 'of what happened since then: 30m, 24h; default: of all in the journal')
     .option('--examples <n>', 'of each sink and rule; default: 5', wholeNumber)
-    .option('--fail-on-difference', 'exit code 1 when anything differs')
+    .option('--fail-on-difference', 'exit code 1 when anything differs, or that is uncertain')
     .addHelpText('after', BACKTEST_HELP)
     .action(async (options) => exit(await (await import('../dry-run/backtest.ts')).backtest(options)))
 }

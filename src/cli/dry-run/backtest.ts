@@ -68,6 +68,8 @@ export async function backtest(options: BacktestOptions): Promise<number> {
   if (count === 0) note(`note: the journal has nothing since then; it begins at ${timeOf(oldestMs)}\n`)
   if (unknown > 0) note(`note: ${unknownNote(unknown)}\n`)
   for (const it of unwatchedNote(result.unwatched)) note(`note: ${printable(it)}\n`)
+  const { uncertain } = result
+  if (uncertain.length > 0) note(`note: ${printable(uncertainNote(uncertain))}\n`)
   for (const missing of count > 0 ? missingIn(recorded, needs) : []) note(`note: ${missing}\n`)
   if (options.output !== 'table')
     print(dataText({ since: timeOf(firstMs), unknownBefore: unknown, ...result }, options.output))
@@ -77,7 +79,7 @@ export async function backtest(options: BacktestOptions): Promise<number> {
     print(`${[head, '', ...comparisonLines(result, outputPaint())].join('\n')}\n`)
   }
   const differs = Object.values(total).some((it) => it > 0)
-  return differs && options.failOnDifference ? 1 : 0
+  return (differs || uncertain.length > 0) && options.failOnDifference ? 1 : 0
 }
 
 const EMPTY =
@@ -98,6 +100,10 @@ function unwatchedNote(counts: Readonly<Record<string, number>>): string[] {
   if (kinds.length === 0) return []
   const total = Object.values(counts).reduce((sum, it) => sum + it, 0)
   return [`neither "watch" selects ${counted(total, 'event')}, which no rule gets: ${listed(kinds)}`]
+}
+
+function uncertainNote(kinds: readonly string[]): string {
+  return `"watch" may select ${listed(kinds)} by a name that only a cluster knows, so whether something differs is uncertain: write the kind`
 }
 
 function unionOf(all: readonly RelatedKeys[]): RelatedKeys {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { DryRun, Sent } from '../../app/dry-run/dry-run.ts'
-import { isWatched } from '../../app/dry-run/match-report.ts'
+import { isUncertainName, watchedBy } from '../../app/dry-run/match-report.ts'
 import { shownValue } from '../../app/dry-run/rule-texts.ts'
-import type { ClusterEvent } from '../../model/event.ts'
+import type { ClusterEvent, Resource } from '../../model/event.ts'
 import { printable } from '../../text/printable.ts'
 import type { Paint, Style } from '../output/colour.ts'
 import { previewLines } from './terminal-text.ts'
@@ -34,6 +34,8 @@ interface Comparison {
   lastMs: number | undefined
   /** The events that neither `watch` selects, by kind. */
   unwatched: Readonly<Record<string, number>>
+  /** The kinds of custom resources that no entry of either `watch` is for, but one that selects nothing may be in a cluster. */
+  uncertain: readonly string[]
   counts: readonly SentCounts[]
   total: Readonly<Record<DifferenceKind, number>>
   /** The first ones of each sink, rule and kind, ordered by time. */
@@ -60,6 +62,8 @@ export async function compareRuns(
 ): Promise<Comparison> {
   const tally = new Tally()
   const unwatched = new Map<string, number>()
+  const unnamed = new Map<string, Resource>()
+  const usedEntries = new Set<string>()
   const sides = Object.entries({ before, after }) as [Side, DryRun][]
   let count = 0
   let firstMs: number | undefined
@@ -75,15 +79,31 @@ export async function compareRuns(
     firstMs ??= atMs
     lastMs = atMs
     advance(atMs)
-    const watching = sides.filter(([, run]) => isWatched(run.snapshot.config, event))
-    if (watching.length === 0) unwatched.set(event.kind, (unwatched.get(event.kind) ?? 0) + 1)
-    for (const [side, run] of watching)
+    let [isSeen, isNamed] = [false, false]
+    for (const [side, run] of sides) {
+      const { watch } = run.snapshot.config
+      const watched = watchedBy(watch, event)
+      const entries = watched.entry === undefined ? watched.kinds.map(({ entry }) => entry) : [watched.entry]
+      for (const entry of entries) usedEntries.add(watch[entry]?.kind ?? '')
+      isNamed ||= entries.length > 0
+      if (watched.entry === undefined) continue
+      isSeen = true
       for (const it of run.evaluate(event, atMs).sent) tally.add(side, run, it)
+    }
+    if (!isSeen) unwatched.set(event.kind, (unwatched.get(event.kind) ?? 0) + 1)
+    if (!isNamed) unnamed.set(event.kind, event.resource)
     options.onProgress?.(count, atMs)
   }
   if (lastMs !== undefined) advance(Math.max(lastMs, options.untilMs))
   const counts = Object.fromEntries(unwatched)
-  return { events: count, firstMs, lastMs, unwatched: counts, ...tally.result(options.examples) }
+  const unused = sides.flatMap(([, run]) =>
+    run.snapshot.config.watch.filter(({ kind }) => !usedEntries.has(kind)),
+  )
+  const uncertain = [...unnamed].flatMap(([kind, resource]) =>
+    unused.some((it) => isUncertainName(it.kind, resource)) ? [kind] : [],
+  )
+  const compared = tally.result(options.examples)
+  return { events: count, firstMs, lastMs, unwatched: counts, uncertain, ...compared }
 }
 
 type Side = 'before' | 'after'

@@ -32,11 +32,21 @@ export function watchedKindOf(text: string): WatchedKind | undefined {
 
 /** Returns whether its word may be the short name of a custom resource, which only a cluster knows; false for built-in kinds. */
 export function mayBeShortNameOf(
-  { text, builtIn, spelling: { word, qualifier }, mayBeShortName }: WatchedKind,
+  watched: WatchedKind,
+  resource: Pick<BuiltInKind, 'kind' | 'group'>,
+): boolean {
+  const { text, spelling, mayBeShortName } = watched
+  const isShort =
+    mayBeShortName || (text.startsWith(spelling.word) && isShortFormOf(spelling.word, resource.kind))
+  return isShort && mayBeNameOf(watched, resource)
+}
+
+/** Returns whether it may be any name of a custom resource in a cluster; false for built-in kinds. */
+export function mayBeNameOf(
+  { builtIn, spelling: { qualifier } }: WatchedKind,
   { kind, group }: Pick<BuiltInKind, 'kind' | 'group'>,
 ): boolean {
-  const mayBe = mayBeShortName || (builtIn.length === 0 && text.startsWith(word) && isShortFormOf(word, kind))
-  if (!mayBe || builtInKinds.some((it) => it.kind === kind && it.group === group)) return false
+  if (builtIn.length > 0 || builtInKinds.some((it) => it.kind === kind && it.group === group)) return false
   return qualifier === undefined || groupOf(qualifier) === group
 }
 

@@ -11,13 +11,17 @@ import { SOURCE, scanned } from '../../store/objects.ts'
 const START_MS = Date.parse('2026-11-21T09:00:00Z')
 
 /** One ConfigMap after the other, a second apart. */
-async function* happened(...names: string[]): AsyncGenerator<ClusterEvent> {
+function happened(...names: string[]): AsyncGenerator<ClusterEvent> {
+  return happenedTo(SOURCE, ...names)
+}
+
+async function* happenedTo(source: typeof SOURCE, ...names: string[]): AsyncGenerator<ClusterEvent> {
   for (const [i, name] of names.entries()) {
     const object = scanned(name, 100 + i)
     const identity = { uid: object.uid, resourceVersion: object.resourceVersion, labelsJson: '{}' }
     const at = { observedAtMs: START_MS + i * 1_000, synthesized: false }
     const transition = { type: 'ADDED' as const, namespace: 'default', name, ...identity, ...at, object }
-    yield normalise(SOURCE, transition, { cluster: 'test', salt: Buffer.from('salt') })
+    yield normalise(source, transition, { cluster: 'test', salt: Buffer.from('salt') })
   }
 }
 
@@ -70,6 +74,21 @@ test('events that no entry of watch selects are not sent', async () => {
   const both = await compareRuns(await run(all, other), await run(all, other), happened('a'), OPTIONS)
   expect(both).toMatchObject({ events: 1, total: { more: 0, less: 0, other: 0 }, counts: [] })
   expect([result.unwatched, both.unwatched]).toEqual([{}, { ConfigMap: 1 }])
+})
+
+test('a custom resource is uncertain if no entry is for it, and one that selects nothing may name it', async () => {
+  const resource = { ...SOURCE.resource, group: 'example.com', kind: 'Widget', plural: 'widgets' }
+  const uncertain = async (before: string, after = before, of = resource) => {
+    const [first, second] = [await run(RULES, before), await run(RULES, after)]
+    return (await compareRuns(first, second, happenedTo({ ...SOURCE, resource: of }, 'a'), OPTIONS)).uncertain
+  }
+  const RULES = '[{ name: all, to: chat }]'
+  expect(await uncertain('[ConfigMap, thingamajigs]')).toEqual(['Widget'])
+  expect(await uncertain('[ConfigMap]', '[thingamajigs]')).toEqual(['Widget'])
+  expect(await uncertain('[widgets, thingamajigs]', '[thingamajigs]')).toEqual([])
+  expect(await uncertain('[{ kind: Widget, namespaces: [shop] }, thingamajigs]')).toEqual([])
+  expect(await uncertain('[ConfigMap]')).toEqual([])
+  expect(await uncertain('[Secret, thingamajigs]', undefined, SOURCE.resource)).toEqual([])
 })
 
 test('a condition that moves from the rules to watch is no difference', async () => {
