@@ -36,6 +36,8 @@ export interface ConfigSnapshot {
   laneOf(delivery: Delivery): string
   /** Whether previous objects of this resource are stored. */
   keepsPrevious(resource: Resource): boolean
+  /** Whether conditions of rules read the previous objects of this resource. */
+  readsPrevious(resource: Resource): boolean
   /** What a rule asks for in `logs`. */
   logsOf(rule: string): LogSettings | undefined
   /** Whether rules name a path of changed values of such objects. */
@@ -67,6 +69,7 @@ export async function createConfigSnapshot(
   const kept = await mapInSlices(rules, (rule) =>
     kindsToStore(rule, (rule.to ?? []).some(choices.showsChanges)),
   )
+  const read = await mapInSlices(rules, (rule) => kindsToStore(rule, false))
   const named = await mapInSlices(rules, namedPaths)
   const logs = new Map(rules.flatMap(({ name, logs }) => (logs ? [[name, logs] as const] : [])))
   return {
@@ -78,6 +81,7 @@ export async function createConfigSnapshot(
     needs: await runInSlices(stepsToNeeds(config)),
     laneOf: choices.laneOf,
     keepsPrevious: storesPrevious(kept),
+    readsPrevious: storesPrevious(read),
     logsOf: (rule) => logs.get(rule),
     named: namesPath(named.flat()),
   }

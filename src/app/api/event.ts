@@ -67,7 +67,7 @@ export async function eventStoryOf(
   const header = event ? headerOf(event) : stored?.event
   const changes = header?.changes ?? stored?.event.changes
   // Rules that compare it with the object before would not match.
-  const lacksPrevious = event && !journal.isComplete && run.snapshot.keepsPrevious(event.resource)
+  const lacksPrevious = event && !journal.isComplete && run.snapshot.readsPrevious(event.resource)
   const summary = header ? summaryOf(header) : records[0] && { ...records[0].event, id: target.id }
   if (!summary) throw new ApiError(404, NOTHING_KNOWN)
   const lines: SinkLine[] = [

@@ -28,7 +28,8 @@ function outcomeOf({ event }: Message): Outcome {
 const scripted = defineSink({
   apiVersion: 1,
   type: 'scripted',
-  config: z.strictObject({ target: z.string().default('#shop') }),
+  config: z.strictObject({ target: z.string().default('#shop'), showsChanges: z.boolean().default(false) }),
+  showsChanges: ({ showsChanges }) => showsChanges,
   preview: (_message, { target }) => ({ target }),
   plain: (text) => text.replaceAll('*', ''),
   open: (_config, { name }) => ({
@@ -63,7 +64,7 @@ const RULES = `
 
 /** A whole process in this one, on a real Redis and a scripted API server. */
 export async function startApiBed(
-  options: { server?: string; rules?: string; log?: Logger; redisArgs?: string[] } = {},
+  options: { server?: string; sinks?: string; rules?: string; log?: Logger; redisArgs?: string[] } = {},
 ): Promise<ApiBed> {
   await using stack = new AsyncDisposableStack()
   const redis = stack.use(await startRedis({ args: options.redisArgs ?? [] }))
@@ -74,8 +75,8 @@ export async function startApiBed(
   stack.defer(() => rmSync(dir, { recursive: true, force: true }))
   const kubeconfig = join(dir, 'kubeconfig')
   writeFileSync(kubeconfig, kubeconfigFor(api.url))
-  const { server = '{ port: 0 }', rules = RULES, log = silentLog } = options
-  const text = `redis: { url: "${redis.url}" }\nserver: ${server}\nwatch: [ConfigMap]\njournal: { keep: 1h }\nsinks: ${SINKS}\nrules: ${rules}\n`
+  const { server = '{ port: 0 }', sinks = SINKS, rules = RULES, log = silentLog } = options
+  const text = `redis: { url: "${redis.url}" }\nserver: ${server}\nwatch: [ConfigMap]\njournal: { keep: 1h }\nsinks: ${sinks}\nrules: ${rules}\n`
   const loaded = await loadText(text, {
     env: { TARGET: 'secret-target', TOKEN: TOKENS.reader, ACTOR: TOKENS.actor, SHOP: TOKENS.shop },
     sinkTypes: { ...allSinks, scripted: async () => scripted as SinkType },

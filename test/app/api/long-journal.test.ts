@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { expect, test, vi } from 'vitest'
 import { waitFor } from '../../wait-for.ts'
-import { type ApiBed, startApiBed } from './bed.ts'
+import { type ApiBed, SINKS, startApiBed } from './bed.ts'
 
 /** What is known of an event whose object was last in the journal too long ago to be found in time. */
 
@@ -39,8 +39,8 @@ async function addNoise(bed: ApiBed): Promise<void> {
   redis.disconnect()
 }
 
-async function storyWith(rules: string): Promise<any> {
-  await using bed = await startApiBed({ rules })
+async function storyWith(rules: string, sinks = SINKS): Promise<any> {
+  await using bed = await startApiBed({ rules, sinks })
   bed.change('ADDED', 'shop', 'bad-web')
   await letterOf(bed, 'bad-web', 'ADDED')
   await addNoise(bed)
@@ -58,7 +58,13 @@ test('rules that compare are not explained without the earlier state, and the ch
   expect([rules, rulesMissing]).toEqual([undefined, expect.any(String)])
 })
 
-test('rules that do not compare are explained', async () => {
-  const { rules } = await storyWith('[{ name: all, to: good }]')
-  expect(rules).toMatchObject([{ rule: 'all', verdict: 'matches' }])
-})
+test.each([false, true])(
+  'rules that do not compare are explained; a sink shows changes: %j',
+  async (showsChanges) => {
+    const { rules } = await storyWith(
+      '[{ name: all, to: good }]',
+      `{ good: { type: scripted, showsChanges: ${showsChanges} } }`,
+    )
+    expect(rules).toMatchObject([{ rule: 'all', verdict: 'matches' }])
+  },
+)
