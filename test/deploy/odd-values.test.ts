@@ -39,6 +39,7 @@ test.each<[name: string, values: object, says: string]>([
   ['one of several', config({ include: ['kubeherald:nodes', './shop.yaml'] }), './shop.yaml'],
   ['one with other settings', config({ include: [{ from: 'shop.yaml', to: 'a' }] }), 'shop.yaml'],
   ['one of a list', config({ include: { from: ['/teams/a.yaml', 'b.yaml'], to: 'a' } }), 'b.yaml'],
+  ['one of the folder, by a detour', config({ include: 'a/../b.yaml' }), 'b.yaml'],
   ['a port that there is not', config({ server: { port: 99_999 } }), 'config.server.port is 99999'],
   ['a port that nobody knows', config({ server: { port: 0 } }), 'config.server.port is 0'],
   ['a host that no probe reaches', config({ server: { host: '127.0.0.1' } }), 'config.server.host'],
@@ -86,6 +87,16 @@ function emptyValues(values: Record<string, any>, required: any, path: readonly 
     return required?.required?.includes(key) ? [] : [here]
   })
 }
+
+test.each([
+  '../teams/*.yaml',
+  './../teams/a.yaml',
+  'a/../../teams/a.yaml',
+  '/teams/a.yaml',
+  '${var:dir}/../a.yaml',
+])('an extra volume may have an included file outside the folder of the ConfigMap: %s', async (include) => {
+  expect((await renderChart(config({ include }))).map(({ kind }) => kind)).toContain('Deployment')
+})
 
 describe('null', () => {
   const values = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'))

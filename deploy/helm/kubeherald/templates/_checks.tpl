@@ -56,15 +56,15 @@
 {{- end }}
 {{- end }}
 
-{{/* Fails for files that `config.include` names and the ConfigMap does not have. */}}
+{{/* Fails for files that `config.include` names in the folder of the ConfigMap, which does not have them: extra volumes are elsewhere. */}}
 {{- define "kubeherald.checkIncludes" -}}
 {{- $include := default list .Values.config.include }}
 {{- range kindIs "slice" $include | ternary $include (list $include) }}
 {{- $from := . }}
 {{- if kindIs "map" . }}{{ $from = .from }}{{ end }}
 {{- range kindIs "slice" $from | ternary $from (list $from) }}
-{{- if and . (not (regexMatch `^(kubeherald:|/|\$\{)` (toString .))) }}
-{{- fail (printf "config.include: %v is not in the ConfigMap, which has kubeherald.yaml alone: use what \"kubeherald config show\" prints as config, or existingConfigMap with all files" .) }}
+{{- if and . (not (or (regexMatch `^(kubeherald:|\$\{)` (toString .)) (regexMatch `^(/|\.\./)` (toString . | clean)))) }}
+{{- fail (printf "config.include: %v is not in the ConfigMap, which has kubeherald.yaml alone: use what \"kubeherald config show\" prints as config, existingConfigMap with all files, or the absolute path of a file in an extra volume" .) }}
 {{- end }}
 {{- end }}
 {{- end }}
