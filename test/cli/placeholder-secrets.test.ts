@@ -63,6 +63,18 @@ function explained(desk: Desk, sink: string): Promise<Result> {
   return runHere(desk, 'explain', object)
 }
 
+test.each(['headers', 'body', 'labels'])('a key named as a certificate in %s is any text', async (map) => {
+  const env = await placeholdersOf(`{ type: webhook, ${map}: { ca: "\${env:A}", tokenCa: "\${env:B}" } }`)
+  expect([env['A'], env['B']]).toEqual(['kubeherald-placeholder', 'kubeherald-placeholder'])
+})
+
+test('a certificate of a connection gets one', async () => {
+  const env = await placeholdersOf(
+    '{ type: pager, ca: "${env:A}", tls: { ca: "${env:B}" }, sasl: { tokenCa: "${env:C}" } }',
+  )
+  for (const name of ['A', 'B', 'C']) expect(env[name]).toContain('BEGIN CERTIFICATE')
+})
+
 test('a key with the name of an inherited property has none of its own', async () => {
   const env = await placeholdersOf('{ type: webhook, headers: { constructor: "${env:C}" } }')
   expect(env['C']).toBe('kubeherald-placeholder')

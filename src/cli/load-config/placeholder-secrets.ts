@@ -65,7 +65,9 @@ async function placeholderFor(path: Path, root: Located | undefined): Promise<st
   if (path[0] === 'redis' && key === 'url') return `redis://${PLACEHOLDER}.invalid:6379`
   if (path[0] === 'server' && key === 'port') return '0'
   if (path.at(-2) === 'tls' && /^(cert|key)$/.test(key)) return key === 'key' ? PRIVATE_KEY : CERTIFICATE
-  if (/^(ca|[a-z]+Ca)$/.test(key)) return CERTIFICATE
+  // Not at any depth: a header has any name.
+  const isOption = /^(tls|sasl)$/.test(path.at(-2) ?? '') || (path[0] === 'sinks' && path.length === 3)
+  if (isOption && /^(ca|[a-z]+Ca)$/.test(key)) return CERTIFICATE
   const ofType = path[0] === 'sinks' ? await placeholdersOf(path[1], root) : {}
   if (Object.hasOwn(ofType, key)) return ofType[key] as string
   return /^proxy$|url$/i.test(key) ? `https://${PLACEHOLDER}.invalid/placeholder-for-a-url` : PLACEHOLDER
