@@ -112,6 +112,16 @@ test.each(['/objects/Pod/shop/web-1', `/events/${encodeURIComponent(ID)}`])(
   },
 )
 
+test('where rules are missing, their reason is shown, and no advice to configure a journal', async () => {
+  bed.answer(`/events/${encodeURIComponent(ID)}`, () => ({
+    ...eventStory('delivered'),
+    rulesMissing: 'the reason',
+  }))
+  const page = await bed.open(`/events/${encodeURIComponent(ID)}`)
+  await shows(page, 'the reason', '.side')
+  expect(await page.locator('.side').innerText()).not.toContain('keep: 24h')
+})
+
 test('an event that could not be had is asked for again without a click', async () => {
   let fails = true
   bed.answer(`/events/${encodeURIComponent(ID)}`, (_, response) => {

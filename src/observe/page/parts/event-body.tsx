@@ -78,7 +78,8 @@ function Known({ story }: { story: EventStory }) {
 function noChanges({ event, rules }: EventStory): string {
   if (event?.type === 'ADDED') return 'It is new: there was nothing before.'
   if (rules) return 'Not known: no earlier state of this object was found in the journal.'
-  return 'Not known. A journal keeps it: "journal: { keep: 24h }" in the configuration.'
+  // The reason is that of the missing rules, which is shown below.
+  return 'Not known.'
 }
 
 /** The sinks that this event did not reach, with the first condition that kept each rule from sending there. */
