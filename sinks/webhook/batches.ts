@@ -86,8 +86,8 @@ function takeItems(
   const objects = new Set<string>()
   let bytes = 0
   for (const message of messages) {
-    const object = orderOf(message)
-    if (answers && objects.has(object)) continue
+    const object = answers && orderOf(message)
+    if (object !== undefined && objects.has(object)) continue
     const made = attempt(() => item(message))
     if ('fault' in made) {
       outcomes.set(message, made.fault)
@@ -95,7 +95,7 @@ function takeItems(
     }
     if (items.length > 0 && bytes + made.size > maxBytes) break
     items.push(made)
-    objects.add(object)
+    if (object !== undefined) objects.add(object)
     bytes += made.size
     if (items.length >= max) break
   }
@@ -167,7 +167,7 @@ class Held {
   }
 
   of(message: Message): Outcome | undefined {
-    return this.#ofObjects.get(orderOf(message)) ?? this.#all
+    return this.#ofObjects.size === 0 ? this.#all : (this.#ofObjects.get(orderOf(message)) ?? this.#all)
   }
 }
 
