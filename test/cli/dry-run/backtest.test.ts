@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { NO_SURROUNDINGS, type RelatedMetadata } from '../../../src/model/event.ts'
 import { journalContents } from '../../../src/model/journal-record.ts'
 import { normalise } from '../../../src/watch/decode/normalise.ts'
-import { change } from '../../store/objects.ts'
+import { change, SOURCE } from '../../store/objects.ts'
 import { never, startStoreBed } from '../../store/store-bed.ts'
 import { openDesk } from '../cli.ts'
 import { runHere } from '../here.ts'
@@ -15,7 +15,11 @@ const KNOWN: RelatedMetadata = {
 /** A desk with two configurations, and a Redis whose journal has one change. */
 async function openJournal(
   rules: readonly [now: string, next: string],
-  { surroundings, watch = 'ConfigMap' }: { surroundings?: RelatedMetadata; watch?: string } = {},
+  {
+    surroundings,
+    watch = 'ConfigMap',
+    group = '',
+  }: { surroundings?: RelatedMetadata; watch?: string; group?: string } = {},
 ) {
   const stack = new AsyncDisposableStack()
   const desk = stack.use(openDesk())
@@ -35,7 +39,10 @@ async function openJournal(
       },
     }),
   )
-  const session = await store.watching()
+  const source = { ...SOURCE, resource: { ...SOURCE.resource, group } }
+  const session = await store.newStore().open(source, never)
+  await session.beginList('newer', never)
+  await session.endList('1', never)
   await session.commit([change('ADDED', 'a', 2)], '2', never)
   for (const [i, rule] of rules.entries())
     desk.write(
@@ -55,6 +62,16 @@ test('a note names the kinds of events that neither watch selects', async () => 
   expect((await bed.backtest()).stderr).toMatch(/^note: .*1 event\b.*ConfigMap/m)
   await using same = await openJournal(['when: { name: "*" }', 'when: { name: "*" }'])
   expect((await same.backtest()).stderr).not.toMatch(/ConfigMap/)
+})
+
+test('a kind that a name may be for makes the result uncertain, which is no success', async () => {
+  const rule = 'when: { name: "*" }'
+  const watch = 'ConfigMap.v1, thingamajigs'
+  await using bed = await openJournal([rule, rule], { watch, group: 'example.com' })
+  const { code, stderr } = await bed.backtest()
+  expect(code, stderr).toBe(1)
+  await using known = await openJournal([rule, rule], { watch })
+  expect((await known.backtest()).code).toBe(0)
 })
 
 const label = (key: string) => `message: '{{ namespaceLabels["${key}"] | default: "none" }}'`
