@@ -118,8 +118,9 @@ function isShortName(kind: string, resource: Resource): boolean {
   return watched !== undefined && mayBeShortNameOf(watched, resource)
 }
 
-/** Whether a kind in `watch` may be a name of a custom resource that only a cluster knows. */
+/** Whether a word in `watch` may be a name of a custom resource that only a cluster knows. One with a capital letter is a kind. */
 export function isUncertainName(kind: string, resource: Resource): boolean {
+  if (/[A-Z]/.test(kind)) return false
   const watched = watchedKindOf(kind)
   return watched !== undefined && mayBeNameOf(watched, resource)
 }

@@ -57,12 +57,13 @@ export function mayBeNameOf(
 function isShortFormOf(word: string, kind: string): boolean {
   const singular = word.replace(/ies$/, 'y').replace(/e?s$/, '')
   if (singular.length > kind.length - 3) return false
-  let found = 0
+  /** How much of the word the letters so far may be. */
+  let ends = new Set([0])
   for (const letter of kind) {
-    if (letter.toLowerCase() === singular[found]) found++
-    else if (/[A-Z]/.test(letter)) return false
+    const further = [...ends].filter((end) => singular[end] === letter.toLowerCase()).map((end) => end + 1)
+    ends = new Set(/[A-Z]/.test(letter) ? further : [...ends, ...further])
   }
-  return found === singular.length
+  return ends.has(singular.length)
 }
 
 /** Returns the built-in kind that was likely intended; undefined for a spelling with a group, which may be a custom resource. */

@@ -36,6 +36,8 @@ describe('a short name that no built-in kind has', () => {
     ['gitrepo.source.toolkit.fluxcd.io', 'GitRepository', true],
     ['appproj', 'AppProject', true],
     ['ciliumep', 'CiliumEndpoint', true],
+    ['vminstancetype', 'VirtualMachineInstancetype', true],
+    ['vmipreset', 'VirtualMachineInstancePreset', true],
     ['gitrepo', 'HelmRepository', false],
     ['gitrepositry', 'GitRepository', false],
     ['repository', 'GitRepository', false],
