@@ -90,7 +90,9 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
     if (lost && lost !== lastLost) await makeLostDebouncesDue(redis, keys, lost, clock.now())
     lastLost = lost
     const due = await isDue()
-    const mayBeOver = hasTimers && behindSinceMs !== undefined && !isBehindHere
+    // Nothing waits that unread changes could end.
+    if (!hasTimers && !isBehindHere) behindSinceMs = undefined
+    const mayBeOver = behindSinceMs !== undefined && !isBehindHere
     if (!(due || mayBeOver) || performance.now() - faultMs < afterFaultMs) return
     // What this process reported may be older than a break of its watches.
     const others = (await readReports(redis, keys)).filter(({ id }) => id !== instance)
