@@ -128,3 +128,12 @@ test('a map of leases without keys brings permission to use them', async () => {
   const roles = (await renderChart(config({ leases: {} }))).filter(({ kind }) => kind === 'Role')
   expect(roles.map(({ metadata }) => metadata.name)).toContain('herald-kubeherald-leases')
 })
+
+test('an extra volume may be mounted in the folder of the ConfigMap', async () => {
+  const values = {
+    ...config({ include: 'teams/*.yaml' }),
+    extraVolumes: [{ name: 'teams', configMap: { name: 'teams' } }],
+    extraVolumeMounts: [{ name: 'teams', mountPath: '/etc/kubeherald/teams' }],
+  }
+  expect((await renderChart(values)).map(({ kind }) => kind)).toContain('Deployment')
+})

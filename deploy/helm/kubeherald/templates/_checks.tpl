@@ -59,6 +59,9 @@
 {{/* Fails for files that `config.include` names in the folder of the ConfigMap, which does not have them: extra volumes are elsewhere. */}}
 {{- define "kubeherald.checkIncludes" -}}
 {{- $include := default list .Values.config.include }}
+{{- range .Values.extraVolumeMounts }}
+{{- if hasPrefix "/etc/kubeherald/" (toString .mountPath) }}{{ $include = list }}{{ end }}
+{{- end }}
 {{- range kindIs "slice" $include | ternary $include (list $include) }}
 {{- $from := . }}
 {{- if kindIs "map" . }}{{ $from = .from }}{{ end }}
