@@ -220,8 +220,8 @@ const IN_NAMES = /^[/^]|\$$|^\.\*|[-_]\.\*|\.\+|[|[\](){}]|\\[dwsbDWSB.]/
 /** A reason has no dots. */
 const IN_REASONS = new RegExp(`${IN_NAMES.source}|\\.\\*`)
 
-/** A message can contain most of them, and begin with a file's path. */
-const IN_MESSAGES = /^\/?\^|[^ ]\$$|^\.\*|^\(\?[a-z]+\)|\w\.\*\w|\\[dwsbDWSB]/
+/** A message can contain most of them, and begin with a file's path. Where a `*` has no dot before it, the text is a glob. */
+const IN_MESSAGES = /^\/?\^|[^ ]\$$|^\.\*|^\(\?[a-z]+\)|^(?:[^*]*\w\.\*)+\w[^*]*$|\\[dwsbDWSB]/
 
 const SYNTAX = { name: IN_NAMES, reason: IN_REASONS, message: IN_MESSAGES } as const
 

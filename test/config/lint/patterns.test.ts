@@ -70,6 +70,7 @@ test.each([
   '{ message: "/var/lib/*" }',
   '{ message: "*(exit code 1)*" }',
   '{ message: "pulled image.*" }',
+  '{ message: "*lookup db.*svc*" }',
   '{ labels: "team in (a, b)" }',
   '{ annotations: { team: "^web" } }',
 ])('%s is not taken for an expression', async (when) => {
