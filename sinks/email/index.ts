@@ -2,6 +2,7 @@ import { defineSink, groupByOf, TemplateFault } from '../../src/sink/index.ts'
 import { addressesOf, checkRoute, EmailConfig, EmailRoute, recipientsOf, targetOf } from './config.ts'
 import { inCode, inHtml, plainOf, subjectOf, writeMail } from './format.ts'
 
+/** For dry runs in which the variable of an address is missing. */
 const ADDRESS = 'kubeherald-placeholder@kubeherald-placeholder.invalid'
 
 /** Sends notifications as mail over SMTP: text and HTML, one thread for each object in trouble. */

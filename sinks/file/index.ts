@@ -84,6 +84,7 @@ export default defineSink<FileConfig>({
   config: FileConfig,
   showsChanges: () => false,
   example: '{ type: file, path: /var/log/kubeherald/events.jsonl }',
+  // For dry runs in which the variable of a path is missing.
   placeholders: { path: '/kubeherald-placeholder' },
   // One lane, so that lines keep the order of the events.
   lane: () => '0',

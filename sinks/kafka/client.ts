@@ -237,7 +237,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     return link
   }
 
-  /** Those that are connected, the least busy first, those that the cluster named, those of the configuration; each once. Each search begins with another one. */
+  /** Those that are connected, the least busy first; then those that the cluster named, and those of the configuration, each search from another one on. Each once. */
   function candidates(): Address[] {
     const connected = [...links.values()]
       .filter((it) => it.connected)

@@ -18,6 +18,7 @@ export default defineSink<KafkaConfig, KafkaRoute>({
   showsChanges: () => false,
   maxBatch: 500,
   example: `{ type: kafka, brokers: ["\${env:KAFKA_BROKER}"], topic: kubernetes.changes }`,
+  // For dry runs in which the variables of these options are missing.
   placeholders: { brokers: 'kubeherald-placeholder.invalid:9092', mechanism: 'plain' },
   lane: laneOf,
   preview,

@@ -39,6 +39,7 @@ export default defineSink<SlackConfig, SlackRoute>({
   showsChanges: () => true,
   maxBatch: 500,
   example: `{ type: slack, token: "\${env:SLACK_TOKEN}", channel: "#kubernetes" }`,
+  // For dry runs in which the variables of these options are missing.
   placeholders: {
     token: 'xoxb-kubeherald-placeholder',
     appToken: 'xapp-kubeherald-placeholder',

@@ -50,6 +50,7 @@ const DEFAULT_QUIET_MS = 1_000
 /** What waits for requests of others has not failed. */
 const LATER: Outcome = { kind: 'later', afterMs: 0 }
 
+/** For dry runs in which the variable of a secret is missing. */
 const PLACEHOLDERS = { secret: `whsec_${Buffer.alloc(32).toString('base64')}` }
 
 /**

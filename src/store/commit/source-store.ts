@@ -132,8 +132,9 @@ class CheckpointSession extends IndexSession {
   readonly #parts: StoreParts
   readonly #holder: string
   readonly #checkpointKey: string
-  /** The checkpoint in Redis, as far as this session knows, and as stored. */
+  /** The checkpoint in Redis, as far as this session knows. */
   checkpoint: Checkpoint | undefined
+  /** Its text, which the next commit expects. */
   #stored: string | null = null
   #dueMs: number | undefined
   readonly #times = new RuleTimes()
