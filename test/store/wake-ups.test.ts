@@ -74,6 +74,8 @@ test('a lane is woken again after Redis refused the end of its wake-up', async (
 
 test('workers that are gone leave no listeners at the connection', async () => {
   await using it = await startBed()
+  // Until it is ready the connection has listeners of its own.
+  await it.queueConnection.ping()
   const listeners = () =>
     it.queueConnection.eventNames().map((name) => it.queueConnection.listenerCount(name))
   const before = listeners()
