@@ -55,6 +55,32 @@ test('a server that is silent is one without an answer, not one where all is wel
   await shows(page, 'no answer', 'header .state')
 })
 
+test.each([
+  ['wide', 1280],
+  ['on a phone', 390],
+])(
+  'a link of the navigation is where it was when the state comes while it is pressed, %s',
+  async (_, width) => {
+    const { promise: asked, resolve: answer } = Promise.withResolvers<void>()
+    const some = { total: 12, failing: 12, behind: 0 }
+    bed.answer('/overview', async () => {
+      await asked
+      return {
+        ...{ cluster: 'test', version: '1', atMs: Date.now(), access: 'act', processes: [], troubles: [] },
+        ...{ watches: some, sinks: some, deadLetters: 1_200, pending: 0, silences: 12, balanced: false },
+      }
+    })
+    const page = await bed.open('/', (it) => it.setViewportSize({ width, height: 800 }))
+    const links = page.getByRole('navigation').getByRole('link')
+    await links.last().hover()
+    await page.mouse.down()
+    answer()
+    await links.filter({ hasText: '12 failing' }).first().waitFor()
+    await page.mouse.up()
+    await page.waitForURL('**/ledger')
+  },
+)
+
 test('an event whose records are on two pages has one row with all of them', async () => {
   bed.answer(STORY_PATH, ({ url }) =>
     url?.includes('cursor')
