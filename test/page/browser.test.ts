@@ -28,7 +28,8 @@ beforeAll(async () => {
   bed.store.put(warning('BackOff', 'Back-off restarting failed container web in pod web-1', 2))
   bed.store.put(hostile(2))
   await recorded(({ outcome }) => outcome === 'suppressed')
-  await recorded(({ outcome, rule }) => outcome === 'dead' && rule === 'probes')
+  for (const name of ['crash-loops', 'probes'])
+    await recorded(({ outcome, rule }) => outcome === 'dead' && rule === name)
   await waitFor(async () => (await sink('bus')).lastError !== undefined, { what: 'the failure of bus' })
 })
 
@@ -157,7 +158,7 @@ test('acceptance 1: what is among the dead letters, and to send it again', async
   const listed = page.waitForResponse((it) => it.url().endsWith('/api/v1/dead-letters'))
   await page.getByRole('navigation').getByRole('link', { name: 'Dead letters' }).click()
   const shown = await listed
-  await expectText(row('Groups', 'pager'), '2')
+  await row('Groups', 'pager').getByRole('cell', { name: '2', exact: true }).waitFor()
   bed.pager.answer(() => ({ status: 200 }))
   const before = bed.pager.requests.length
   await row('Groups', 'pager').getByRole('button', { name: 'Retry' }).click()
