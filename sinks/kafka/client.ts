@@ -32,8 +32,6 @@ interface BrokerOptions {
 interface BrokerConnection {
   readonly address: Address
   readonly connected: boolean
-  /** How many requests have no answer yet. */
-  readonly waiting: number
   /** Returns the broker's response, including its error codes. Throws a RequestFault, or Throttled before sending. */
   ask<T>(api: string, options: object, limitMs: number, encode?: Encode): Promise<T>
   /** Closes after pending requests, or when `soon` aborts. */
@@ -78,7 +76,6 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
   const turns = createSemaphore(1)
   let tcp: Socket | undefined
   let connecting: Promise<void> | undefined
-  let waiting = 0
   let gone: unknown
 
   /** A connection that failed is not used again: kafkajs keeps the beginning of an answer that was cut. */
@@ -144,8 +141,7 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
     const { request, response } = broker.lookupRequest(apiKeys[api] as number, requests[api])(args)
     if (encode && request.apiVersion < LEAST_PRODUCE) throw new RequestFault(shown, false, TOO_OLD)
     const encoded = await (encode ?? request.encode)()
-    waiting++
-    const answer = turns.run(async () => {
+    return turns.run(async () => {
       if (gone || !broker.isConnected())
         throw new RequestFault(shown, false, gone ?? new Error('the connection was lost'))
       const throttledMs = (pool.pool[0]?.requestQueue.throttledUntil ?? 0) - Date.now()
@@ -160,16 +156,12 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
         throw new RequestFault(shown, true, error)
       }
     }, never)
-    return answer.finally(() => waiting--)
   }
 
   return {
     address,
     get connected() {
       return !gone && broker.isConnected()
-    },
-    get waiting() {
-      return waiting
     },
     ask,
     async close(soon = never) {
@@ -202,7 +194,7 @@ interface ClusterClientOptions extends BrokerOptions {
   seeds: readonly Address[]
 }
 
-/** The brokers of a cluster: one connection to each that is needed. */
+/** The brokers of a cluster: one connection to each that writes something, and one to any of them for metadata. */
 export interface ClusterClient {
   /** Asks any broker about topics; their error codes are in the response. */
   metadata(topics: readonly string[]): Promise<MetadataAnswer>
@@ -219,13 +211,15 @@ const SEARCH_LIMIT_MS = 20_000
 
 export function createClusterClient(options: ClusterClientOptions): ClusterClient {
   const { seeds, ...linkOptions } = options
-  const links = new Map<string, BrokerConnection>()
+  const writeLinks = new Map<string, BrokerConnection>()
+  /** Apart, since metadata of all topics would wait behind one write that takes long. */
+  const metadataLinks = new Map<string, BrokerConnection>()
   const nodes = new Map<number, Address>()
   let controller = -1
   let searches = 0
   let closed = false
 
-  function linkTo(address: Address): BrokerConnection {
+  function linkTo(address: Address, links: Map<string, BrokerConnection>): BrokerConnection {
     const key = shownAddress(address)
     const known = links.get(key)
     if (known) return known
@@ -237,11 +231,10 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     return link
   }
 
-  /** Those that are connected, the least busy first; then those that the cluster named, and those of the configuration, each search from another one on. Each once. */
+  /** For metadata: those that are connected, for metadata first; then those that the cluster named, and those of the configuration, each search from another one on. Each once. */
   function candidates(): Address[] {
-    const connected = [...links.values()]
+    const connected = [...metadataLinks.values(), ...writeLinks.values()]
       .filter((it) => it.connected)
-      .toSorted((a, b) => a.waiting - b.waiting)
       .map(({ address }) => address)
     const turn = searches++
     const from = (some: readonly Address[]) => some.map((_, i) => some[(turn + i) % some.length] as Address)
@@ -254,7 +247,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     let failure: unknown
     for (const address of candidates()) {
       try {
-        return await linkTo(address).ask<T>(api, args, METADATA_LIMIT_MS)
+        return await linkTo(address, metadataLinks).ask<T>(api, args, METADATA_LIMIT_MS)
       } catch (error) {
         failure = error
         // The others would refuse the same credentials, and lock the user out sooner.
@@ -275,11 +268,12 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     nodes.clear()
     for (const { nodeId, host, port } of brokers) nodes.set(nodeId, { host, port })
     const wanted = new Set([...nodes.values(), ...seeds].map(shownAddress))
-    for (const [key, link] of links) {
-      if (wanted.has(key)) continue
-      links.delete(key)
-      link.close().catch(() => {})
-    }
+    for (const links of [writeLinks, metadataLinks])
+      for (const [key, link] of links) {
+        if (wanted.has(key)) continue
+        links.delete(key)
+        link.close().catch(() => {})
+      }
   }
 
   return {
@@ -289,17 +283,18 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
       return answer
     },
     async produce(leader, request, limitMs) {
-      return linkTo(addressOfNode(leader)).ask('Produce', {}, limitMs, () =>
+      return linkTo(addressOfNode(leader), writeLinks).ask('Produce', {}, limitMs, () =>
         encodeProduce(request, Date.now()),
       )
     },
     async createTopics(request, limitMs) {
-      return linkTo(addressOfNode(controller)).ask('CreateTopics', request, limitMs)
+      return linkTo(addressOfNode(controller), writeLinks).ask('CreateTopics', request, limitMs)
     },
     describeConfigs: (request) => askAny('DescribeConfigs', request),
     async close(soon) {
       closed = true
-      await Promise.all([...links.values()].map((link) => link.close(soon)))
+      const links = [...writeLinks.values(), ...metadataLinks.values()]
+      await Promise.all(links.map((link) => link.close(soon)))
     },
   }
 }
