@@ -226,9 +226,18 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     if (closed) throw new RequestFault(key, false, new Error('the sink is closed'))
     const link = openConnection(address, linkOptions, () => {
       if (links.get(key) === link) links.delete(key)
+      // A broker that answers no write may answer nothing.
+      if (links === writeLinks) drop(metadataLinks, key)
     })
     links.set(key, link)
     return link
+  }
+
+  /** Pending requests are still waited for, others get a new connection. */
+  function drop(links: Map<string, BrokerConnection>, key: string): void {
+    const link = links.get(key)
+    links.delete(key)
+    link?.close().catch(() => {})
   }
 
   /** For metadata: those that are connected, for metadata first; then those that the cluster named, and those of the configuration, each search from another one on. Each once. */
@@ -269,11 +278,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     for (const { nodeId, host, port } of brokers) nodes.set(nodeId, { host, port })
     const wanted = new Set([...nodes.values(), ...seeds].map(shownAddress))
     for (const links of [writeLinks, metadataLinks])
-      for (const [key, link] of links) {
-        if (wanted.has(key)) continue
-        links.delete(key)
-        link.close().catch(() => {})
-      }
+      for (const key of links.keys()) if (!wanted.has(key)) drop(links, key)
   }
 
   return {
