@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 
 /** As in deploy/local/setup.mjs. */
-const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome']
+const BROWSERS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
 
 /** Returns the path of a browser: `$CHROMIUM`, else from the PATH; undefined if there is none. */
 export function findChromium(env: NodeJS.ProcessEnv = process.env): string | undefined {
