@@ -131,10 +131,10 @@ const BROWSERS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'go
 async function prepareChromium() {
   const isThere = () => process.env.CHROMIUM || BROWSERS.some(findProgram)
   if (isThere()) return
-  const brew = ['chromium']
-  await installPackages({ apt: ['chromium-headless-shell'], brew })
-    .catch(() => installPackages({ apt: ['chromium'], brew }))
-    .catch(sayFailure)
+  const isKnown = () =>
+    !spawnSync('apt-cache', ['show', 'chromium-headless-shell'], { stdio: 'ignore' }).status
+  const apt = findProgram('apt-cache') && isKnown() ? 'chromium-headless-shell' : 'chromium'
+  await installPackages({ apt: [apt], brew: ['chromium'] }).catch(sayFailure)
   if (!isThere()) say(`there is no Chromium on this machine. Suites that need it ${missingSuites()}`)
 }
 

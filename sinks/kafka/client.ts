@@ -32,6 +32,8 @@ interface BrokerOptions {
 interface BrokerConnection {
   readonly address: Address
   readonly connected: boolean
+  /** Whether a request waits for its answer for more than a second. */
+  readonly slow: boolean
   /** Returns the broker's response, including its error codes. Throws a RequestFault, or Throttled before sending. */
   ask<T>(api: string, options: object, limitMs: number, encode?: Encode): Promise<T>
   /** Closes after pending requests, or when `soon` aborts. */
@@ -44,6 +46,7 @@ type Encode = () => Promise<EncodedRequest>
 const KEEP_ALIVE_MS = 30_000
 /** A shorter throttling is waited for. */
 const THROTTLE_WAIT_MS = 1_000
+const SLOW_MS = 1_000
 /** From Kafka 0.11 on; before, records had no headers. */
 const LEAST_PRODUCE = 3
 const TOO_OLD = new Error('it is older than Kafka 0.11, whose records have no headers')
@@ -77,6 +80,7 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
   let tcp: Socket | undefined
   let connecting: Promise<void> | undefined
   let gone: unknown
+  let sentAtMs = Number.POSITIVE_INFINITY
 
   /** A connection that failed is not used again: kafkajs keeps the beginning of an answer that was cut. */
   function giveUp(error: Error): void {
@@ -150,10 +154,13 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
         request: { ...request, encode: async () => encoded },
         response: { decode: response.decode, parse: async (answer: unknown) => answer },
       }
+      sentAtMs = performance.now()
       try {
         return (await within(pool.send(raw), limitMs + Math.max(0, throttledMs), 'no answer')) as T
       } catch (error) {
         throw new RequestFault(shown, true, error)
+      } finally {
+        sentAtMs = Number.POSITIVE_INFINITY
       }
     }, never)
   }
@@ -163,11 +170,14 @@ function openConnection(address: Address, options: BrokerOptions, onGone: () => 
     get connected() {
       return !gone && broker.isConnected()
     },
+    get slow() {
+      return performance.now() - sentAtMs > SLOW_MS
+    },
     ask,
     async close(soon = never) {
       if (gone) return
       await turns.run(async () => {}, soon).catch(() => {})
-      giveUp(new Error('the sink is closed'))
+      giveUp(new Error('the connection was closed'))
     },
   }
 }
@@ -194,10 +204,12 @@ interface ClusterClientOptions extends BrokerOptions {
   seeds: readonly Address[]
 }
 
-/** The brokers of a cluster: one connection to each that writes something, and one to any of them for metadata. */
+/** The brokers of a cluster: a connection to each that writes something, and mostly one more, to any of them, for metadata. */
 export interface ClusterClient {
   /** Asks any broker about topics; their error codes are in the response. */
   metadata(topics: readonly string[]): Promise<MetadataAnswer>
+  /** The broker that was asked for metadata last has stale ones: another one is asked next, if there is one. */
+  markMetadataStale(): void
   produce(leader: number, request: ProduceRequest, limitMs: number): Promise<ProduceAnswer>
   createTopics(request: object, limitMs: number): Promise<CreateTopicsAnswer>
   describeConfigs(request: object): Promise<DescribeConfigsAnswer>
@@ -214,8 +226,13 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
   const writeLinks = new Map<string, BrokerConnection>()
   /** Apart, since metadata of all topics would wait behind one write that takes long. */
   const metadataLinks = new Map<string, BrokerConnection>()
+  /** Those of both, and those that are left as soon as they are answered. */
+  const open = new Set<BrokerConnection>()
   const nodes = new Map<number, Address>()
   let controller = -1
+  /** The address of the broker that was asked for metadata last, and of the last one that had stale ones. */
+  let asked: string | undefined
+  let stale: string | undefined
   let searches = 0
   let closed = false
 
@@ -225,22 +242,29 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     if (known) return known
     if (closed) throw new RequestFault(key, false, new Error('the sink is closed'))
     const link = openConnection(address, linkOptions, () => {
+      open.delete(link)
       if (links.get(key) === link) links.delete(key)
-      // A broker that answers no write may answer nothing.
-      if (links === writeLinks) drop(metadataLinks, key)
     })
+    open.add(link)
     links.set(key, link)
     return link
   }
 
   /** Pending requests are still waited for, others get a new connection. */
-  function drop(links: Map<string, BrokerConnection>, key: string): void {
+  function leave(links: Map<string, BrokerConnection>, key: string): void {
     const link = links.get(key)
     links.delete(key)
     link?.close().catch(() => {})
   }
 
-  /** For metadata: those that are connected, for metadata first; then those that the cluster named, and those of the configuration, each search from another one on. Each once. */
+  function leaveMetadata(): void {
+    for (const key of metadataLinks.keys()) leave(metadataLinks, key)
+  }
+
+  /**
+   * For metadata: those that are connected, for metadata first; then those that the cluster named, and those of the configuration, each
+   * search from another one on; those that are slow or had stale metadata last. Each once.
+   */
   function candidates(): Address[] {
     const connected = [...metadataLinks.values(), ...writeLinks.values()]
       .filter((it) => it.connected)
@@ -248,7 +272,11 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     const turn = searches++
     const from = (some: readonly Address[]) => some.map((_, i) => some[(turn + i) % some.length] as Address)
     const all = [...connected, ...from([...nodes.values()]), ...from(seeds)]
-    return [...new Map(all.map((it) => [shownAddress(it), it])).values()]
+    const isLast = (key: string) =>
+      Boolean(key === stale || writeLinks.get(key)?.slow || metadataLinks.get(key)?.slow)
+    return [...new Map(all.map((it) => [shownAddress(it), it]))]
+      .toSorted(([a], [b]) => Number(isLast(a)) - Number(isLast(b)))
+      .map(([, address]) => address)
   }
 
   async function askAny<T>(api: string, args: object): Promise<T> {
@@ -256,6 +284,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     let failure: unknown
     for (const address of candidates()) {
       try {
+        asked = shownAddress(address)
         return await linkTo(address, metadataLinks).ask<T>(api, args, METADATA_LIMIT_MS)
       } catch (error) {
         failure = error
@@ -278,7 +307,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     for (const { nodeId, host, port } of brokers) nodes.set(nodeId, { host, port })
     const wanted = new Set([...nodes.values(), ...seeds].map(shownAddress))
     for (const links of [writeLinks, metadataLinks])
-      for (const key of links.keys()) if (!wanted.has(key)) drop(links, key)
+      for (const key of links.keys()) if (!wanted.has(key)) leave(links, key)
   }
 
   return {
@@ -288,9 +317,18 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
       return answer
     },
     async produce(leader, request, limitMs) {
-      return linkTo(addressOfNode(leader), writeLinks).ask('Produce', {}, limitMs, () =>
-        encodeProduce(request, Date.now()),
-      )
+      const link = linkTo(addressOfNode(leader), writeLinks)
+      try {
+        return await link.ask('Produce', {}, limitMs, () => encodeProduce(request, Date.now()))
+      } catch (error) {
+        // A broker that does not answer a write may answer nothing.
+        if (rootCause(error) instanceof OutOfTime) leaveMetadata()
+        throw error
+      }
+    },
+    markMetadataStale() {
+      stale = asked
+      leaveMetadata()
     },
     async createTopics(request, limitMs) {
       return linkTo(addressOfNode(controller), writeLinks).ask('CreateTopics', request, limitMs)
@@ -298,8 +336,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     describeConfigs: (request) => askAny('DescribeConfigs', request),
     async close(soon) {
       closed = true
-      const links = [...writeLinks.values(), ...metadataLinks.values()]
-      await Promise.all(links.map((link) => link.close(soon)))
+      await Promise.all([...open].map((link) => link.close(soon)))
     },
   }
 }

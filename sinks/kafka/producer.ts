@@ -69,7 +69,10 @@ export function createProducer({
     if (first.kind !== 'moved') return first
     topics.forget(target.topic)
     const second = await once(target, records)
-    return second.kind === 'moved' ? { kind: 'failed', outcome: second.outcome } : second
+    if (second.kind !== 'moved') return second
+    // Even new metadata were wrong.
+    wire.markMetadataStale()
+    return { kind: 'failed', outcome: second.outcome }
   }
 }
 

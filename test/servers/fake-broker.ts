@@ -39,6 +39,8 @@ export interface FakeCluster extends AsyncDisposable {
   readonly leaders: Record<string, number[]>
   /** What metadata tell instead, while it is set. */
   told: Record<string, number[]> | undefined
+  /** The metadata of nodes that never learn better. */
+  readonly stale: Map<number, Record<string, number[]>>
   readonly log: readonly LoggedRecord[]
   readonly produced: readonly Produced[]
   /** How often metadata were asked for. */
@@ -51,8 +53,8 @@ export interface FakeCluster extends AsyncDisposable {
   end(node: number): Promise<void>
   /** Starts one that was ended, on its port. */
   start(node: number): Promise<void>
-  /** Reads nothing from the connections that are open. The returned function reads on, and resolves when they have ended. */
-  pause(): () => Promise<unknown>
+  /** Reads nothing from the connections that are open, of one node or of all. The returned function reads on, and resolves when they have ended. */
+  pause(node?: number): () => Promise<unknown>
   /** From now on who comes has to bring this password with SASL PLAIN, or this token with OAUTHBEARER; those that are in stay. */
   password: string | undefined
   /** Nodes that refuse any password. */
@@ -109,7 +111,7 @@ export async function startFakeCluster(
       reply.int16(0).array(['PLAIN', 'OAUTHBEARER'], (it) => reply.string(it))
     else if (api === API.SaslAuthenticate) authenticate(node, socket, reply, request)
     else if (cluster.password !== undefined && !known.has(socket)) return void socket.destroy()
-    else if (api === API.Metadata) metadata(reply, request)
+    else if (api === API.Metadata) metadata(node, reply, request)
     else return produce(node, socket, reply, request)
     socket.write(reply.frame())
   }
@@ -124,11 +126,11 @@ export async function startFakeCluster(
     reply.int32(0).int64(0n)
   }
 
-  function metadata(reply: Writer, request: Reader): void {
+  function metadata(node: number, reply: Writer, request: Reader): void {
     metadataRequests++
-    reply.array(ports, (port, node) => reply.int32(node).string('127.0.0.1').int32(port).string(null))
+    reply.array(ports, (port, i) => reply.int32(i).string('127.0.0.1').int32(port).string(null))
     reply.int32(0)
-    const shown = cluster.told ?? leaders
+    const shown = cluster.stale.get(node) ?? cluster.told ?? leaders
     reply.array(
       request.array(() => request.string() ?? ''),
       (topic) => {
@@ -196,6 +198,7 @@ export async function startFakeCluster(
     brokers: ports.map((port) => `127.0.0.1:${port}`),
     leaders,
     told: undefined,
+    stale: new Map(),
     log,
     produced,
     forget() {
@@ -219,8 +222,9 @@ export async function startFakeCluster(
       await once(server, 'listening')
       servers[node] = server
     },
-    pause() {
-      const paused = [...sockets.keys()].map((socket) => socket.pause())
+    pause(node) {
+      const some = [...sockets].filter(([, of]) => node === undefined || of === node)
+      const paused = some.map(([socket]) => socket.pause())
       return () => {
         const ended = paused.map(
           (socket) => socket.closed || new Promise((resolve) => socket.once('close', resolve)),

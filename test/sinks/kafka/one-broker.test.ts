@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type FakeCluster, type Fate, startFakeCluster } from '../../servers/fake-broker.ts'
 import { waitFor } from '../../wait-for.ts'
@@ -64,6 +65,29 @@ test.each([
   expect(await deliverAll(sink, [message({ route: { topic: 'audit' } })])).toEqual([[DELIVERED]])
   await cluster.end(0)
   await slow
+})
+
+test('one of two brokers answers nothing while a write waits for it: metadata come from the other one', async () => {
+  await using cluster = await startFakeCluster({ events: [0], audit: [1] }, 2)
+  const limits = { timeout: '8s', connectTimeout: '500ms' }
+  await using sink = await openOn(cluster, { brokers: cluster.brokers.slice(0, 1), ...limits })
+  await deliverAll(sink, some(1))
+  cluster.pause(0)
+  const slow = sink.deliver(some(1), never)
+  // What takes longer is slow.
+  await pause(1_100)
+  const audit = sink.deliver([message({ route: { topic: 'audit' } })], never)
+  expect(await Promise.race([slow, audit])).toEqual([DELIVERED])
+  await cluster.end(0)
+  await slow
+})
+
+test('one of two brokers has stale metadata: the other one is asked', async () => {
+  await using cluster = await startFakeCluster({ events: [1] }, 2)
+  cluster.stale.set(0, { events: [0] })
+  await using sink = await openOn(cluster, { brokers: cluster.brokers.slice(0, 1) })
+  expect(await sink.deliver(some(1), never)).toMatchObject([{ kind: 'retry' }])
+  expect(await sink.deliver(some(1), never)).toEqual([DELIVERED])
 })
 
 test('one of two brokers refuses the credentials: what goes to other topics goes on', async () => {
