@@ -208,7 +208,7 @@ interface ClusterClientOptions extends BrokerOptions {
 export interface ClusterClient {
   /** Asks any broker about topics; their error codes are in the response. */
   metadata(topics: readonly string[]): Promise<MetadataAnswer>
-  /** The broker that was asked for metadata last has stale ones: another one is asked next, if there is one. */
+  /** The broker that was asked last had stale metadata: another one is asked next, if there is one. */
   markMetadataStale(): void
   produce(leader: number, request: ProduceRequest, limitMs: number): Promise<ProduceAnswer>
   createTopics(request: object, limitMs: number): Promise<CreateTopicsAnswer>
@@ -230,9 +230,9 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
   const open = new Set<BrokerConnection>()
   const nodes = new Map<number, Address>()
   let controller = -1
-  /** The address of the broker that was asked for metadata last, and of the last one that had stale ones. */
+  /** The address of the broker that was asked for metadata last, and of those whose metadata were stale. */
   let asked: string | undefined
-  let stale: string | undefined
+  const stale = new Set<string>()
   let searches = 0
   let closed = false
 
@@ -257,13 +257,15 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     link?.close().catch(() => {})
   }
 
-  function leaveMetadata(): void {
-    for (const key of metadataLinks.keys()) leave(metadataLinks, key)
+  /** A broker that does not answer a write may answer nothing. It may be one of those that only the configuration names, too. */
+  function leaveForMetadata(address: string): void {
+    const named = new Set([...nodes.values()].map(shownAddress))
+    for (const key of metadataLinks.keys()) if (key === address || !named.has(key)) leave(metadataLinks, key)
   }
 
   /**
-   * For metadata: those that are connected, for metadata first; then those that the cluster named, and those of the configuration, each
-   * search from another one on; those that are slow or had stale metadata last. Each once.
+   * For metadata: those that are connected, for metadata first; then those that the cluster named, each search from another one on;
+   * of both those that are slow or had stale metadata last. Then those of the configuration. Each once.
    */
   function candidates(): Address[] {
     const connected = [...metadataLinks.values(), ...writeLinks.values()]
@@ -271,12 +273,21 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
       .map(({ address }) => address)
     const turn = searches++
     const from = (some: readonly Address[]) => some.map((_, i) => some[(turn + i) % some.length] as Address)
-    const all = [...connected, ...from([...nodes.values()]), ...from(seeds)]
     const isLast = (key: string) =>
-      Boolean(key === stale || writeLinks.get(key)?.slow || metadataLinks.get(key)?.slow)
-    return [...new Map(all.map((it) => [shownAddress(it), it]))]
-      .toSorted(([a], [b]) => Number(isLast(a)) - Number(isLast(b)))
-      .map(([, address]) => address)
+      stale.has(key) || writeLinks.get(key)?.slow || metadataLinks.get(key)?.slow || false
+    const known = [...connected, ...from([...nodes.values()])].toSorted(
+      (a, b) => Number(isLast(shownAddress(a))) - Number(isLast(shownAddress(b))),
+    )
+    return [...new Map([...known, ...from(seeds)].map((it) => [shownAddress(it), it])).values()]
+  }
+
+  async function write<T>(address: Address, ask: (link: BrokerConnection) => Promise<T>): Promise<T> {
+    try {
+      return await ask(linkTo(address, writeLinks))
+    } catch (error) {
+      if (rootCause(error) instanceof OutOfTime) leaveForMetadata(shownAddress(address))
+      throw error
+    }
   }
 
   async function askAny<T>(api: string, args: object): Promise<T> {
@@ -316,22 +327,16 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
       learn(answer)
       return answer
     },
-    async produce(leader, request, limitMs) {
-      const link = linkTo(addressOfNode(leader), writeLinks)
-      try {
-        return await link.ask('Produce', {}, limitMs, () => encodeProduce(request, Date.now()))
-      } catch (error) {
-        // A broker that does not answer a write may answer nothing.
-        if (rootCause(error) instanceof OutOfTime) leaveMetadata()
-        throw error
-      }
-    },
     markMetadataStale() {
-      stale = asked
-      leaveMetadata()
+      if (asked) stale.add(asked)
+      if ([...nodes.values()].every((it) => stale.has(shownAddress(it)))) stale.clear()
+    },
+    async produce(leader, request, limitMs) {
+      const encode = () => encodeProduce(request, Date.now())
+      return write(addressOfNode(leader), (link) => link.ask('Produce', {}, limitMs, encode))
     },
     async createTopics(request, limitMs) {
-      return linkTo(addressOfNode(controller), writeLinks).ask('CreateTopics', request, limitMs)
+      return write(addressOfNode(controller), (link) => link.ask('CreateTopics', request, limitMs))
     },
     describeConfigs: (request) => askAny('DescribeConfigs', request),
     async close(soon) {

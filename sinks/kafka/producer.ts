@@ -54,6 +54,8 @@ export function createProducer({
       const answered = verdictOfAnswer(answer, topic, partition)
       const verdict = mayBeOneBroker(answered) ? ofOneBroker(answered, view) : answered
       if (verdict.kind === 'moved' || verdict.kind === 'failed') topics.forget(topic)
+      // As one does that is cut off from the others, and takes itself for the leader.
+      if (reasonOf(answered) === 'timeout') wire.markMetadataStale()
       return verdict
     } catch (error) {
       if (error instanceof Throttled) return { kind: 'failed', outcome: { kind: 'later', afterMs: error.ms } }
@@ -80,9 +82,11 @@ export function createProducer({
 const MAY_BE_ONE_BROKER = new Set<string>(['network', 'timeout', 'server-error', 'unknown'])
 
 function mayBeOneBroker(answered: Verdict): boolean {
-  return (
-    'outcome' in answered && 'reason' in answered.outcome && MAY_BE_ONE_BROKER.has(answered.outcome.reason)
-  )
+  return MAY_BE_ONE_BROKER.has(reasonOf(answered) ?? '')
+}
+
+function reasonOf(answered: Verdict): string | undefined {
+  return 'outcome' in answered && 'reason' in answered.outcome ? answered.outcome.reason : undefined
 }
 
 /** Metadata came, so the cluster is there: one of several brokers that fails must not stop what others lead, in this topic or another. */

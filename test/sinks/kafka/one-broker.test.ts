@@ -69,11 +69,14 @@ test.each([
 
 test('one of two brokers answers nothing while a write waits for it: metadata come from the other one', async () => {
   await using cluster = await startFakeCluster({ events: [0], audit: [1] }, 2)
-  const limits = { timeout: '8s', connectTimeout: '500ms' }
+  // The write is given up before metadata would be.
+  const limits = { timeout: '2s', connectTimeout: '8s' }
   await using sink = await openOn(cluster, { brokers: cluster.brokers.slice(0, 1), ...limits })
   await deliverAll(sink, some(1))
-  cluster.pause(0)
+  cluster.onProduce(({ node }) => (node === 0 ? { append: false, answer: 'none' } : undefined))
   const slow = sink.deliver(some(1), never)
+  await waitFor(() => cluster.produced.length > 1, { what: 'a request that waits for its answer' })
+  cluster.pause(0)
   // What takes longer is slow.
   await pause(1_100)
   const audit = sink.deliver([message({ route: { topic: 'audit' } })], never)
@@ -82,9 +85,13 @@ test('one of two brokers answers nothing while a write waits for it: metadata co
   await slow
 })
 
-test('one of two brokers has stale metadata: the other one is asked', async () => {
+test.each([
+  ['refuses', undefined],
+  ['does not replicate', 7],
+])('one of two brokers has stale metadata and %s writes: the other one is asked', async (_, code) => {
   await using cluster = await startFakeCluster({ events: [1] }, 2)
   cluster.stale.set(0, { events: [0] })
+  cluster.onProduce(({ node }) => (node === 0 && code ? { append: false, code } : undefined))
   await using sink = await openOn(cluster, { brokers: cluster.brokers.slice(0, 1) })
   expect(await sink.deliver(some(1), never)).toMatchObject([{ kind: 'retry' }])
   expect(await sink.deliver(some(1), never)).toEqual([DELIVERED])
