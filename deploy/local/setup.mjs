@@ -124,7 +124,7 @@ async function prepareSite({ isNeeded }) {
   })
 }
 
-/** The one without windows takes 40 % less of the processor; only Debian has it. */
+/** The first one has no windows, and takes less processor time; only Debian has it. */
 const BROWSERS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
 
 /** A browser for the tests of the page. */

@@ -226,7 +226,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
   const writeLinks = new Map<string, BrokerConnection>()
   /** Apart, since metadata of all topics would wait behind one write that takes long. */
   const metadataLinks = new Map<string, BrokerConnection>()
-  /** Those of both, and those that are left as soon as they are answered. */
+  /** All that are open, also those that close when their pending requests are answered. */
   const open = new Set<BrokerConnection>()
   const nodes = new Map<number, Address>()
   let controller = -1
@@ -250,22 +250,22 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     return link
   }
 
-  /** Pending requests are still waited for, others get a new connection. */
-  function leave(links: Map<string, BrokerConnection>, key: string): void {
+  /** Closes it when its pending requests are answered. Other requests get a new connection. */
+  function drop(links: Map<string, BrokerConnection>, key: string): void {
     const link = links.get(key)
     links.delete(key)
     link?.close().catch(() => {})
   }
 
-  /** A broker that does not answer a write may answer nothing. It may be one of those that only the configuration names, too. */
-  function leaveForMetadata(address: string): void {
+  /** A broker that does not answer a write may answer nothing. Its address in the configuration may differ from that in the metadata. */
+  function dropMetadataLinks(address: string): void {
     const named = new Set([...nodes.values()].map(shownAddress))
-    for (const key of metadataLinks.keys()) if (key === address || !named.has(key)) leave(metadataLinks, key)
+    for (const key of metadataLinks.keys()) if (key === address || !named.has(key)) drop(metadataLinks, key)
   }
 
   /**
-   * For metadata: those that are connected, for metadata first; then those that the cluster named, each search from another one on;
-   * of both those that are slow or had stale metadata last. Then those of the configuration. Each once.
+   * The brokers to ask for metadata, each once: those that are connected, for metadata first, and those that the cluster named, each search
+   * beginning with another one; among these, slow ones and those with stale metadata last. Then those of the configuration.
    */
   function candidates(): Address[] {
     const connected = [...metadataLinks.values(), ...writeLinks.values()]
@@ -285,7 +285,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     try {
       return await ask(linkTo(address, writeLinks))
     } catch (error) {
-      if (rootCause(error) instanceof OutOfTime) leaveForMetadata(shownAddress(address))
+      if (rootCause(error) instanceof OutOfTime) dropMetadataLinks(shownAddress(address))
       throw error
     }
   }
@@ -318,7 +318,7 @@ export function createClusterClient(options: ClusterClientOptions): ClusterClien
     for (const { nodeId, host, port } of brokers) nodes.set(nodeId, { host, port })
     const wanted = new Set([...nodes.values(), ...seeds].map(shownAddress))
     for (const links of [writeLinks, metadataLinks])
-      for (const key of links.keys()) if (!wanted.has(key)) leave(links, key)
+      for (const key of links.keys()) if (!wanted.has(key)) drop(links, key)
   }
 
   return {

@@ -54,7 +54,7 @@ export function createProducer({
       const answered = verdictOfAnswer(answer, topic, partition)
       const verdict = mayBeOneBroker(answered) ? ofOneBroker(answered, view) : answered
       if (verdict.kind === 'moved' || verdict.kind === 'failed') topics.forget(topic)
-      // As one does that is cut off from the others, and takes itself for the leader.
+      // A broker that is cut off from the others still believes that it leads: its writes time out, and its metadata are stale.
       if (reasonOf(answered) === 'timeout') wire.markMetadataStale()
       return verdict
     } catch (error) {
@@ -72,7 +72,7 @@ export function createProducer({
     topics.forget(target.topic)
     const second = await once(target, records)
     if (second.kind !== 'moved') return second
-    // Even new metadata were wrong.
+    // The metadata that were just requested name the wrong leader, too.
     wire.markMetadataStale()
     return { kind: 'failed', outcome: second.outcome }
   }

@@ -39,7 +39,7 @@ export interface FakeCluster extends AsyncDisposable {
   readonly leaders: Record<string, number[]>
   /** What metadata tell instead, while it is set. */
   told: Record<string, number[]> | undefined
-  /** The metadata of nodes that never learn better. */
+  /** The leaders in the metadata of single nodes, in place of the present ones. */
   readonly stale: Map<number, Record<string, number[]>>
   readonly log: readonly LoggedRecord[]
   readonly produced: readonly Produced[]
