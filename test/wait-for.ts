@@ -15,6 +15,8 @@ const LOOKS_SHARE = 1 / 5
 /** The longer the wait, the rarer the looks: a twentieth of what was waited for so far, at most this. */
 const LONG_WAIT_SHARE = 1 / 20
 const LONGEST_PAUSE_MS = 100
+/** Behind a look that takes longer than that, as long as the look, at most this. */
+const LONGEST_PAUSE_OF_LOOKS_MS = 1_000
 
 /** Polls until the condition gives something true, and gives that. Fails with what it waited for. */
 export async function waitFor<T>(
@@ -32,9 +34,14 @@ export async function waitFor<T>(
     if (nowMs - startedMs > timeoutMs) {
       throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`)
     }
-    const asLooksTakeMs = (nowMs - lookedMs) * (1 / LOOKS_SHARE - 1)
+    const lookMs = nowMs - lookedMs
+    const asLooksTakeMs = lookMs * (1 / LOOKS_SHARE - 1)
     const asLongWaitsMayMs = (nowMs - startedMs) * LONG_WAIT_SHARE
-    const pauseMs = Math.max(everyMs, Math.min(LONGEST_PAUSE_MS, Math.max(asLooksTakeMs, asLongWaitsMayMs)))
+    const pauseMs = Math.max(
+      everyMs,
+      Math.min(LONGEST_PAUSE_MS, Math.max(asLooksTakeMs, asLongWaitsMayMs)),
+      Math.min(LONGEST_PAUSE_OF_LOOKS_MS, lookMs),
+    )
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }

@@ -4,14 +4,14 @@ import { expect, test } from 'vitest'
 import { parseAst } from 'vitest/node'
 import { leastCpuMs } from '../cpu-time.ts'
 
-const SHORT = 16 * 1024
-const LONG = 64 * 1024
-/** A linear scan of `LONG` characters takes about a millisecond. Below this, its growth cannot be measured. */
-const MEASURED_MS = 20
+const SHORT = 8 * 1024
+const LONG = 32 * 1024
+/** A linear scan of `LONG` characters takes about half a millisecond. Below this, its growth cannot be measured. */
+const MEASURED_MS = 10
 /** How many times longer a search takes in a text of four times the length: linear 4, quadratic 16. */
 const GROWTH = 8
 /** Above this, a scan of `SHORT` characters deserves the measurement with `LONG`. */
-const SUSPICIOUS_MS = 1
+const SUSPICIOUS_MS = 0.5
 const FROZEN_MS = 1_000
 
 interface Expression {

@@ -49,13 +49,14 @@ const ALL = 30
 
 const ALL_PEERS = { ...PEERS, ...PRESET_PEERS }
 
-describe.each(Object.keys(ALL_PEERS))('a %s peer that fails', (name) => {
+describe.concurrent.each(Object.keys(ALL_PEERS))('a %s peer that fails', (name) => {
   let started: Promise<Peer> | undefined
   const peerOf = () => (started ??= ALL_PEERS[name]!())
   afterAll(async () => (await started)?.[Symbol.asyncDispose]())
 
   test.for(FAULTS)(
     '%s: nothing is lost, the order holds, no attempt is burnt, and health and metrics say it',
+    { concurrent: false },
     async (fault, { skip }) => {
       const peer = await peerOf()
       const excuse = peer.without?.[fault]

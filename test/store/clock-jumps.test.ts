@@ -6,7 +6,7 @@ import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './la
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-test('jumps add up; the time that passes, and small corrections, are none', () => {
+test.concurrent('jumps add up; the time that passes, and small corrections, are none', () => {
   const [wall, steady] = [{ ms: 1_000_000 }, { ms: 50 }]
   const jumps = createClockJumps({ now: () => wall.ms }, { now: () => steady.ms })
   const pass = (ms: number, jumpMs = 0) => {
@@ -21,7 +21,7 @@ test('jumps add up; the time that passes, and small corrections, are none', () =
   expect(pass(1_000, -DAY_MS)).toBe(HOUR_MS - DAY_MS)
 })
 
-test('the time of what is so old leaves jumps out', () => {
+test.concurrent('the time of what is so old leaves jumps out', () => {
   const [wall, steady] = [{ ms: 1_000 * HOUR_MS }, { ms: 0 }]
   const jumps = createClockJumps({ now: () => wall.ms }, { now: () => steady.ms })
   const pass = (hours: number, jumpHours = 0) => {
@@ -41,7 +41,7 @@ test('the time of what is so old leaves jumps out', () => {
   expect([ago(0.5), ago(1), ago(1.5), ago(4)]).toEqual([1_012.5, 1_012, 1_012, 1_008])
 })
 
-test('in an outage of as long as maxAge, what has waited for less does not expire because the clock was set', async () => {
+test.concurrent('in an outage of as long as maxAge, what has waited for less does not expire because the clock was set', async () => {
   await using it = await startLaneBed()
   const [maxAgeMs, laterMs] = [4_000, 2_500]
   let jumpedMs = 0
@@ -59,7 +59,7 @@ test('in an outage of as long as maxAge, what has waited for less does not expir
   expect(performance.now() - startedMs).toBeGreaterThan(maxAgeMs - 200)
 })
 
-test.each([
+test.concurrent.each([
   ['an hour forwards', HOUR_MS],
   ['an hour backwards', -HOUR_MS],
   ['more than a day forwards', DAY_MS + HOUR_MS],

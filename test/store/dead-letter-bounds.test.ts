@@ -12,7 +12,7 @@ async function bytesTaken(it: Bed): Promise<number> {
   return Number((await it.redis.memory('USAGE', it.keys.deadLetters, 'SAMPLES', 0)) ?? 0)
 }
 
-test('without an archive the oldest beyond the bytes are dropped, and counted', async () => {
+test.concurrent('without an archive the oldest beyond the bytes are dropped, and counted', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(200))
   await using running = keep(it)
@@ -29,7 +29,7 @@ test('without an archive the oldest beyond the bytes are dropped, and counted', 
   expect(values).toMatchObject([{ labels: { sink: 'hook' }, value: dropped }])
 })
 
-test('an estimate that is too high drops nothing', async () => {
+test.concurrent('an estimate that is too high drops nothing', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(20))
   // A measurement that takes long has a long pause after it: meanwhile what comes is added to its result.
@@ -43,7 +43,7 @@ test('an estimate that is too high drops nothing', async () => {
   expect(running.bounds.status()?.bytes).toBeLessThan(MAX_BYTES)
 })
 
-test('letters between deleted ones are not dropped for the memory that these still take', async () => {
+test.concurrent('letters between deleted ones are not dropped for the memory that these still take', async () => {
   await using it = await startLaneBed({ redisArgs: ['--stream-node-max-bytes', '16384'] })
   await giveUp(it, 'hook', names(400))
   const letters = (await Array.fromAsync(listDeadLetters(it.redis, it.keys))).toReversed()
@@ -58,7 +58,7 @@ test('letters between deleted ones are not dropped for the memory that these sti
   expect((await kept(it)).length).toBeGreaterThan(35)
 })
 
-test('a few large letters before many small ones are read a few at a time', async () => {
+test.concurrent('a few large letters before many small ones are read a few at a time', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(20, 'large'), 8 * DAY_MS, 500_000)
   await giveUp(it, 'hook', names(3_000, 'small'), 8 * DAY_MS, 100)
@@ -76,7 +76,7 @@ async function mostBytesRead({ mock }: { mock: { results: { value: unknown }[] }
   return Math.max(...bytes)
 }
 
-test('large letters behind many small ones are read and unpacked a few at a time', async () => {
+test.concurrent('large letters behind many small ones are read and unpacked a few at a time', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(400, 'small'), 8 * DAY_MS, 100)
   await giveUp(it, 'hook', names(60, 'large'), 8 * DAY_MS, 500_000)
@@ -93,7 +93,7 @@ test('large letters behind many small ones are read and unpacked a few at a time
   expect(await mostBytesRead(read)).toBeLessThan(20_000_000)
 })
 
-test('those that are too old go, others stay', async () => {
+test.concurrent('those that are too old go, others stay', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(5, 'old'), 8 * DAY_MS)
   await giveUp(it, 'hook', names(3, 'new'), DAY_MS)
@@ -102,7 +102,7 @@ test('those that are too old go, others stay', async () => {
   expect(await kept(it)).toEqual(names(3, 'new'))
 })
 
-test('none gets old because the clock was set', async () => {
+test.concurrent('none gets old because the clock was set', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(5, 'old'), 8 * DAY_MS)
   await giveUp(it, 'hook', names(3, 'new'))
@@ -115,7 +115,7 @@ test('none gets old because the clock was set', async () => {
   expect(await kept(it)).toEqual(names(3, 'new'))
 })
 
-test('a letter is deleted only when the archive has it', async () => {
+test.concurrent('a letter is deleted only when the archive has it', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(200))
   const written: (string | undefined)[] = []
@@ -141,7 +141,7 @@ test('a letter is deleted only when the archive has it', async () => {
   expect(values).toMatchObject([{ value: archived }])
 })
 
-test('while the archive fails letters wait for it, up to twice the bound', async () => {
+test.concurrent('while the archive fails letters wait for it, up to twice the bound', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(70))
   let fails = true
@@ -169,7 +169,7 @@ test('while the archive fails letters wait for it, up to twice the bound', async
   expect(await it.ledger()).toMatchObject({ balanced: true })
 })
 
-test('an archive that is a sink gets them as deliveries of its own', async () => {
+test.concurrent('an archive that is a sink gets them as deliveries of its own', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(10), 8 * DAY_MS)
   const sink = scriptedSink(() => DELIVERED)
@@ -188,7 +188,7 @@ test('an archive that is a sink gets them as deliveries of its own', async () =>
   expect(balanced).toBe(true)
 })
 
-test("the archive's own dead letters, and those that cannot be read, are dropped", async () => {
+test.concurrent("the archive's own dead letters, and those that cannot be read, are dropped", async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'archive', names(2), 8 * DAY_MS)
   const at = Date.now() - 8 * DAY_MS
@@ -203,7 +203,7 @@ test("the archive's own dead letters, and those that cannot be read, are dropped
   expect(balanced).toBe(true)
 })
 
-test('of two processes one archives at a time', async () => {
+test.concurrent('of two processes one archives at a time', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(200))
   const written: string[] = []
@@ -220,7 +220,7 @@ test('of two processes one archives at a time', async () => {
   expect(new Set(written).size).toBe(written.length)
 })
 
-test('a dead letter that is retried has its whole age before it', async () => {
+test.concurrent('a dead letter that is retried has its whole age before it', async () => {
   await using it = await startLaneBed()
   await it.redis.hset(it.keys.deliveringSince, 'hook', `${Date.now() - 30 * DAY_MS},${Date.now()}`)
   await giveUp(it, 'hook', ['a'], 3 * DAY_MS)

@@ -14,7 +14,7 @@ async function fill(it: Bed): Promise<void> {
 
 const sinkArchive: Archive = { kind: 'sink', sink: 'archive', laneOf: () => 'archive/n0', wake() {} }
 
-test.each([
+test.concurrent.each([
   ['dropped', undefined],
   ['archived', sinkArchive],
 ] as const)('dead letters beyond their bounds are %s also while Redis is full', async (how, archive) => {
@@ -33,7 +33,7 @@ test.each([
   expect({ balanced, verified }).toEqual({ balanced: true, verified: true })
 })
 
-test('the size of the dead letters is shown also while none can be discarded', async () => {
+test.concurrent('the size of the dead letters is shown also while none can be discarded', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(200))
   await it.redis.hset(it.keys.deadLettersTurn, 'foreign', '')
@@ -43,7 +43,7 @@ test('the size of the dead letters is shown also while none can be discarded', a
   expect(await kept(it)).toEqual(names(200))
 })
 
-test.each([
+test.concurrent.each([
   ['old', { maxBytes: 1e9 }],
   ['beyond their bytes', { maxAgeMs: 9 * DAY_MS, maxBytes: 1_000 }],
 ])(
@@ -74,7 +74,7 @@ test.each([
   },
 )
 
-test('what an archive did not write before a stop is kept', async () => {
+test.concurrent('what an archive did not write before a stop is kept', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(200))
   const writing = Promise.withResolvers<void>()
@@ -88,7 +88,7 @@ test('what an archive did not write before a stop is kept', async () => {
   expect(await it.ledger()).toMatchObject({ sinks: { hook: { dead: 200, dropped: 0 } }, balanced: true })
 })
 
-test.each([
+test.concurrent.each([
   ['lane', (it: Bed) => it.keys.lane('archive/n0')],
   ['ledger', (it: Bed) => it.keys.sinkLedger('archive')],
 ])(
@@ -114,7 +114,7 @@ test.each([
   },
 )
 
-test('one lane of the archive that another program has does not stop the others', async () => {
+test.concurrent('one lane of the archive that another program has does not stop the others', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(30), 8 * DAY_MS)
   await it.redis.set(it.keys.lane('archive/n0'), 'text')

@@ -281,7 +281,7 @@ test('what limits suppress is recorded with the limit, also when its time comes 
   )
 })
 
-test('the next record removes those beyond their age, and a history that is turned off is deleted', async () => {
+test.concurrent('the next record removes those beyond their age, and a history that is turned off is deleted', async () => {
   await using it = await startLaneBed()
   const { redis, keys } = it
   const event = {
@@ -322,7 +322,7 @@ test('the next record removes those beyond their age, and a history that is turn
   await waitFor(isGone, { what: 'the history to be deleted' })
 })
 
-test('a history beyond its bytes loses its oldest records', async () => {
+test.concurrent('a history beyond its bytes loses its oldest records', async () => {
   await using it = await startLaneBed()
   const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history: { ...WEEK, maxBytes: 20_000 } })
   const names = numbered('a', 3_000)
@@ -341,7 +341,7 @@ async function isChecked(it: Awaited<ReturnType<typeof startLaneBed>>): Promise<
   await waitFor(async () => (await it.redis.pttl(it.keys.history)) > 0, { what: 'a check of the history' })
 }
 
-test('status has a history that Redis lost, also after new deliveries; one that was trimmed is not', async () => {
+test.concurrent('status has a history that Redis lost, also after new deliveries; one that was trimmed is not', async () => {
   await using it = await startLaneBed()
   const history = { ...WEEK, maxBytes: 60_000 }
   const lanes = it.work({ hook: scriptedSink(() => DELIVERED) }, { history })

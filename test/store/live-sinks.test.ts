@@ -9,7 +9,7 @@ import { headerFor } from './objects.ts'
 
 const none = new Set<string>()
 
-test('a sink that comes gets what waits for it, and a process that does not know it yet leaves its lane alone', async () => {
+test.concurrent('a sink that comes gets what waits for it, and a process that does not know it yet leaves its lane alone', async () => {
   await using it = await startLaneBed()
   const late = scriptedSink(() => DELIVERED)
   const sinks = new Map<string, Sink>([['hook', scriptedSink(() => DELIVERED)]])
@@ -24,7 +24,7 @@ test('a sink that comes gets what waits for it, and a process that does not know
   expect(lanes.statuses().map(({ sink }) => sink)).toEqual(['hook', 'late'])
 })
 
-test('a removed sink delivers what waits for it, is let go of afterwards, and works again when it is back', async () => {
+test.concurrent('a removed sink delivers what waits for it, is let go of afterwards, and works again when it is back', async () => {
   await using it = await startLaneBed()
   let outcome: Outcome = DOWN
   const old = scriptedSink(() => outcome)
@@ -60,7 +60,7 @@ test('a removed sink delivers what waits for it, is let go of afterwards, and wo
   expect(back.took).toEqual(['c@1'])
 })
 
-test('another sink under the same name takes over after the batch that is under way', async () => {
+test.concurrent('another sink under the same name takes over after the batch that is under way', async () => {
   await using it = await startLaneBed()
   const answer = Promise.withResolvers<Outcome>()
   const before = scriptedSink(() => answer.promise)
@@ -78,7 +78,7 @@ test('another sink under the same name takes over after the batch that is under 
   expect([...before.took, ...after.took]).toEqual(numbered('a', 100))
 })
 
-test.each([true, false])(
+test.concurrent.each([true, false])(
   'from a reload on a sink gets objects together or alone as its options say: %s',
   async (joined) => {
     await using it = await startLaneBed()
@@ -101,7 +101,7 @@ test.each([true, false])(
   },
 )
 
-test('a failed call of a sink that was replaced leaves the health of the new one alone', async () => {
+test.concurrent('a failed call of a sink that was replaced leaves the health of the new one alone', async () => {
   await using it = await startLaneBed()
   const answer = Promise.withResolvers<Outcome>()
   const before = scriptedSink(() => answer.promise)
@@ -123,7 +123,7 @@ test('a failed call of a sink that was replaced leaves the health of the new one
   )
 })
 
-test('what waits for a sink that no process has for too long becomes dead letters with the reason', async () => {
+test.concurrent('what waits for a sink that no process has for too long becomes dead letters with the reason', async () => {
   await using it = await startLaneBed()
   const metrics = createMetrics()
   await it.put('gone/0', ...numbered('a', 3))
@@ -135,7 +135,7 @@ test('what waits for a sink that no process has for too long becomes dead letter
   expect(JSON.stringify(letters)).toContain('was removed from the configuration')
 })
 
-test('a sink that comes back elsewhere is delivered to, also by a process that made dead letters of what had waited', async () => {
+test.concurrent('a sink that comes back elsewhere is delivered to, also by a process that made dead letters of what had waited', async () => {
   await using it = await startLaneBed()
   const DAY_MS = 86_400_000
   // Seen long ago, and again and again until now.
@@ -164,7 +164,7 @@ test('a sink that comes back elsewhere is delivered to, also by a process that m
   expect(await it.redis.hlen(it.keys.orphans)).toBe(0)
 })
 
-test('a sink that another process has is no orphan, however long this one does not know it', async () => {
+test.concurrent('a sink that another process has is no orphan, however long this one does not know it', async () => {
   await using it = await startLaneBed()
   const { redis, keys } = it
   const find = (own: readonly string[], nowMs: number, waiting = ['a']) =>
@@ -185,7 +185,7 @@ test('a sink that another process has is no orphan, however long this one does n
   expect(await find([], 9_100_001)).toEqual(['a'])
 })
 
-test('a clock that is set ahead gives up nothing for removed sinks before its time', async () => {
+test.concurrent('a clock that is set ahead gives up nothing for removed sinks before its time', async () => {
   await using it = await startLaneBed()
   const MINUTE_MS = 60_000
   const agoMs = (minutes: number) => Date.now() - minutes * MINUTE_MS

@@ -37,7 +37,7 @@ async function bed() {
   }
 }
 
-test('it closes when Redis is 80 % full, and opens when there is room again', async () => {
+test.concurrent('it closes when Redis is 80 % full, and opens when there is room again', async () => {
   await using it = await bed()
   await it.gate.room(AbortSignal.timeout(5_000))
   await it.fill(56 * MB)
@@ -55,7 +55,7 @@ test('it closes when Redis is 80 % full, and opens when there is room again', as
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
-test('journal and history make room first, and status has that the history is gone', async () => {
+test.concurrent('journal and history make room first, and status has that the history is gone', async () => {
   await using it = await bed()
   const beforeMs = Date.now()
   for (let i = 0; i < 10; i++)
@@ -71,7 +71,7 @@ test('journal and history make room first, and status has that the history is go
   expect((await lost())?.atMs).toBeGreaterThanOrEqual(beforeMs)
 })
 
-test('whoever waits at it gives up with its signal', async () => {
+test.concurrent('whoever waits at it gives up with its signal', async () => {
   await using it = await bed()
   await it.fill(56 * MB)
   await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
@@ -82,7 +82,7 @@ test('whoever waits at it gives up with its signal', async () => {
   await expect(it.gate.room(stop.signal)).rejects.toThrow(/abort/i)
 })
 
-test('without a limit it never closes and keeps no ballast', async () => {
+test.concurrent('without a limit it never closes and keeps no ballast', async () => {
   await using it = await bed()
   await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast' })
   await it.server.command('CONFIG', 'SET', 'maxmemory', '0')
@@ -92,7 +92,7 @@ test('without a limit it never closes and keeps no ballast', async () => {
   expect(it.gate.isClosed()).toBe(false)
 })
 
-test('a full Redis gets the room of the ballast, so that scripts of workers run again, and the ballast comes back', async () => {
+test.concurrent('a full Redis gets the room of the ballast, so that scripts of workers run again, and the ballast comes back', async () => {
   await using it = await bed()
   await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast' })
   const used = async () => Number(/used_memory:(\d+)/.exec(await it.redis.info('memory'))?.[1])
@@ -108,21 +108,21 @@ test('a full Redis gets the room of the ballast, so that scripts of workers run 
   await it.gate.room(AbortSignal.timeout(10_000))
 })
 
-test('a ballast that vanished is made again', async () => {
+test.concurrent('a ballast that vanished is made again', async () => {
   await using it = await bed()
   await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast' })
   await it.redis.flushall()
   await waitFor(async () => (await it.ballast()) > 0, { what: 'the ballast to be back' })
 })
 
-test('a Redis that is gone shows in the metrics', async () => {
+test.concurrent('a Redis that is gone shows in the metrics', async () => {
   await using it = await bed()
   await waitFor(async () => (await it.gauge('redisUp')) === 1, { what: 'a sample' })
   it.redis.disconnect()
   await waitFor(async () => (await it.gauge('redisUp')) === 0, { what: 'redis_up 0' })
 })
 
-test('a Redis that is told to evict is a trouble until it is not', async () => {
+test.concurrent('a Redis that is told to evict is a trouble until it is not', async () => {
   await using it = await bed()
   await it.server.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
   await waitFor(() => it.troubles.first()?.includes('allkeys-lru'), { what: 'the trouble' })
@@ -130,7 +130,7 @@ test('a Redis that is told to evict is a trouble until it is not', async () => {
   await waitFor(() => it.troubles.first() === undefined, { what: 'its end' })
 })
 
-test('a new master that evicts is a trouble', async () => {
+test.concurrent('a new master that evicts is a trouble', async () => {
   await using it = await bed()
   await waitFor(async () => (await it.gauge('redisUp')) === 1, { what: 'a sample' })
   await it.server.kill()
@@ -138,7 +138,7 @@ test('a new master that evicts is a trouble', async () => {
   await waitFor(() => it.troubles.first()?.includes('volatile-lru'), { what: 'the trouble' })
 })
 
-test('a user who may no longer ask how full Redis is: it opens, and that is shown', async () => {
+test.concurrent('a user who may no longer ask how full Redis is: it opens, and that is shown', async () => {
   await using it = await bed()
   await it.fill(56 * MB)
   await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })

@@ -180,7 +180,7 @@ async function quarantinedBefore({ redis, keys, put }: Bed, tries: number, lastM
   await redis.hset(keys.deliveringSince, 'hook', `${nowMs - 30 * DAY_MS},${nowMs - lastMs}`)
 }
 
-test.each([
+test.concurrent.each([
   ['as long as maxAge', { tries: 1, failures: 1 }],
   ['as long as failures count', { tries: 4, failures: 3 }],
 ])(
@@ -201,7 +201,7 @@ test.each([
   },
 )
 
-test('a quarantined delivery that has failed for longer than maxAge, while processes ran, expires', async () => {
+test.concurrent('a quarantined delivery that has failed for longer than maxAge, while processes ran, expires', async () => {
   await using it = await startLaneBed()
   await quarantinedBefore(it, 1, 1_000)
   const sink = scriptedSink(({ event }) => (event.name === 'bad' ? FAILS : DELIVERED))

@@ -56,7 +56,7 @@ const REFUSALS: [reason: string, refuse: Step, mend: Step][] = [
 const PROTECTED = ['--enable-protected-configs', 'yes']
 
 for (const [reason, refuse, mend] of REFUSALS) {
-  test(`an acknowledgement that is refused with ${reason} is reported, and is made once when Redis accepts it again`, async () => {
+  test.concurrent(`an acknowledgement that is refused with ${reason} is reported, and is made once when Redis accepts it again`, async () => {
     await using it = await startLaneBed({ redisArgs: PROTECTED })
     const troubles = createTroubles(silentLog)
     await it.put('hook/0', 'a@1', 'b@1')
@@ -81,7 +81,7 @@ for (const [reason, refuse, mend] of REFUSALS) {
   })
 }
 
-test('what waits in a full Redis is delivered, and makes room', async () => {
+test.concurrent('what waits in a full Redis is delivered, and makes room', async () => {
   await using it = await startLaneBed()
   const troubles = createTroubles(silentLog)
   for (let i = 0; i < 16; i++) await it.put(`hook/n${i}`, ...numbered(`object-${i}`, 25))
@@ -98,7 +98,7 @@ test('what waits in a full Redis is delivered, and makes room', async () => {
   await waitFor(() => troubles.first() === undefined, { what: () => `no trouble: ${troubles.first()}` })
 })
 
-test('a key of the acknowledgement that holds something else is named, and nothing is counted before it is gone', async () => {
+test.concurrent('a key of the acknowledgement that holds something else is named, and nothing is counted before it is gone', async () => {
   await using it = await startLaneBed()
   const troubles = createTroubles(silentLog)
   await it.put('hook/0', 'a@1')
@@ -119,7 +119,7 @@ test('a key of the acknowledgement that holds something else is named, and nothi
   expect((await it.ledger()).balanced).toBe(true)
 })
 
-test('a lane that holds something else is named, and goes on when it is gone', async () => {
+test.concurrent('a lane that holds something else is named, and goes on when it is gone', async () => {
   await using it = await startLaneBed()
   const troubles = createTroubles(silentLog)
   const key = it.keys.lane('hook/0')
@@ -136,7 +136,7 @@ test('a lane that holds something else is named, and goes on when it is gone', a
   expect(sink.took).toEqual(['a@1'])
 })
 
-test('a Redis that refuses writes shows also while there is nothing to deliver', async () => {
+test.concurrent('a Redis that refuses writes shows also while there is nothing to deliver', async () => {
   await using it = await startLaneBed({ redisArgs: PROTECTED })
   const troubles = createTroubles(silentLog)
   const view = () => ({ watches: [], sinks: [] })

@@ -36,7 +36,7 @@ async function holdSlot(it: Bed) {
   return { release, leaving, lanes }
 }
 
-test('a slot of which a call is under way stays, while others go to another worker', async () => {
+test.concurrent('a slot of which a call is under way stays, while others go to another worker', async () => {
   await using it = await startLaneBed()
   const { release, leaving, lanes } = await holdSlot(it)
   const joining = scriptedSink(() => DELIVERED)
@@ -66,7 +66,7 @@ const ENDS: [string, Outcome][] = [
   ['a sink that paces itself', { kind: 'later', afterMs: 100 }],
 ]
 
-test.each(ENDS)(
+test.concurrent.each(ENDS)(
   'a slot goes to another worker as soon as its last call ends, also with %s',
   async (_, end) => {
     await using it = await startLaneBed()
@@ -88,7 +88,7 @@ test.each(ENDS)(
   },
 )
 
-test('a call that hangs keeps its slot where it is, and no other object of the slot waits for it', async () => {
+test.concurrent('a call that hangs keeps its slot where it is, and no other object of the slot waits for it', async () => {
   await using it = await startLaneBed()
   const { release, leaving, lanes } = await holdSlot(it)
   const joining = scriptedSink(() => DELIVERED)
@@ -102,7 +102,7 @@ test('a call that hangs keeps its slot where it is, and no other object of the s
   expect([...leaving.took, ...joining.took].toSorted()).toEqual(['held@1', 'late@1'])
 })
 
-test('a process that stops while it gives a slot away lets the calls of the slot end', async () => {
+test.concurrent('a process that stops while it gives a slot away lets the calls of the slot end', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()
   let signal: AbortSignal | undefined
@@ -129,7 +129,7 @@ test('a process that stops while it gives a slot away lets the calls of the slot
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 1 })
 })
 
-test('what a slow call has delivered is not sent again by the next owner, also where the object was quarantined meanwhile', async () => {
+test.concurrent('what a slow call has delivered is not sent again by the next owner, also where the object was quarantined meanwhile', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()
   const leaving = scriptedSink(async ({ event: { name, resourceVersion } }) => {
@@ -156,7 +156,7 @@ test('what a slow call has delivered is not sent again by the next owner, also w
   expect([...before, ...after]).toEqual(numbered('slow', 600))
 })
 
-test('of a slow call that failed nothing is under way any more, also the deliveries behind the one that failed', async () => {
+test.concurrent('of a slow call that failed nothing is under way any more, also the deliveries behind the one that failed', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()
   const sink = scriptedSink(async ({ event: { name } }) => {
@@ -181,7 +181,7 @@ test('of a slow call that failed nothing is under way any more, also the deliver
   await waitFor(() => isClosed, { what: 'the process to end', timeoutMs: 5_000 })
 })
 
-test('an attempt of a quarantined chain ends before another worker gets its slot', async () => {
+test.concurrent('an attempt of a quarantined chain ends before another worker gets its slot', async () => {
   await using it = await startLaneBed()
   const release = Promise.withResolvers<void>()
   const isQuarantinedIn = async () => (await it.redis.hkeys(it.keys.pending)).some(isQuarantine)

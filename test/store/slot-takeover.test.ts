@@ -52,7 +52,7 @@ async function startSlotsBed() {
   return { redis, keys, startSlots, putSilentWorker, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-test('a live worker of our host and pid in another pid namespace keeps its slots for as long as its lease', async () => {
+test.concurrent('a live worker of our host and pid in another pid namespace keeps its slots for as long as its lease', async () => {
   await using it = await startSlotsBed()
   await it.putSilentWorker('blocked', { place: 'another-boot/pid:[1]' })
   const slots = it.startSlots()
@@ -61,7 +61,7 @@ test('a live worker of our host and pid in another pid namespace keeps its slots
   expect(performance.now() - startedMs).toBeGreaterThan(3_500)
 })
 
-test.runIf(process.platform === 'linux')(
+test.concurrent.runIf(process.platform === 'linux')(
   'a process that was killed in our pod, and shows so, loses its slots immediately',
   async () => {
     await using it = await startSlotsBed()
@@ -80,7 +80,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test('a machine that slept begins no call before Redis was asked, though its steady clock stood still meanwhile', async () => {
+test.concurrent('a machine that slept begins no call before Redis was asked, though its steady clock stood still meanwhile', async () => {
   await using it = await startSlotsBed()
   let sleptMs = 0
   const slots = it.startSlots({ clock: { now: () => Date.now() + sleptMs } })
@@ -92,7 +92,7 @@ test('a machine that slept begins no call before Redis was asked, though its ste
   expect(slots.hasLease()).toBe(true)
 })
 
-test('what a dead worker left is freed again after its heartbeat: others woke it until then', async () => {
+test.concurrent('what a dead worker left is freed again after its heartbeat: others woke it until then', async () => {
   await using it = await startSlotsBed()
   const presence = await openPresence('dead')
   await it.putSilentWorker('dead', { ...presence.where, pid: 2 ** 22 + 1 })
@@ -105,7 +105,7 @@ test('what a dead worker left is freed again after its heartbeat: others woke it
   await waitFor(async () => (await Promise.all(hadHeartbeat)).at(-1) === 0, { what: 'the last time' })
 })
 
-test('a worker that is taken for dead and beats once more keeps its slots', async () => {
+test.concurrent('a worker that is taken for dead and beats once more keeps its slots', async () => {
   await using it = await startSlotsBed()
   await it.putSilentWorker('late', { place: 'another-boot/pid:[1]' })
   let beats = 0

@@ -59,7 +59,7 @@ const ENDS: [string, Outcome, { dead: number }][] = [
   ['is refused', { kind: 'rejected', reason: 'rejected', detail: '422' }, { dead: 1 }],
 ]
 
-test.each(ENDS)(
+test.concurrent.each(ENDS)(
   'behind a call that hangs, and at last %s, the lane is read on; the object keeps its order, and what was taken is not sent again',
   async (_, outcome, { dead }) => {
     await using it = await startLaneBed()
@@ -95,7 +95,7 @@ test.each(ENDS)(
   },
 )
 
-test('a process that ends behind a call that hangs leaves the object in order for the next one', async () => {
+test.concurrent('a process that ends behind a call that hangs leaves the object in order for the next one', async () => {
   await using it = await startLaneBed()
   const slow = slowSink()
   const lanes = it.work({ hook: slow.sink })
@@ -119,7 +119,7 @@ test('a process that ends behind a call that hangs leaves the object in order fo
   ])
 })
 
-test('a sink whose calls have several objects: one object that makes its call hang is found and quarantined', async () => {
+test.concurrent('a sink whose calls have several objects: one object that makes its call hang is found and quarantined', async () => {
   await using it = await startLaneBed()
   const slow = slowSink()
   const lanes = it.work({ hook: slow.sink }, { joins: true })
@@ -139,7 +139,7 @@ test('a sink whose calls have several objects: one object that makes its call ha
   ])
 })
 
-test('behind a call that hangs, what its lane holds of the memory of its sink keeps no other lane from being read', async () => {
+test.concurrent('behind a call that hangs, what its lane holds of the memory of its sink keeps no other lane from being read', async () => {
   await using it = await startLaneBed()
   const slow = slowSink()
   const lanes = it.work({ hook: slow.sink }, { minFailingMs: 600_000, budgetBytes: 200_000 })
@@ -164,7 +164,7 @@ test('behind a call that hangs, what its lane holds of the memory of its sink ke
   expect(slow.took.filter((name) => name.startsWith('slow'))).toEqual(expected)
 })
 
-test('several objects that hang, each with few deliveries behind it, keep no other of their lane waiting', async () => {
+test.concurrent('several objects that hang, each with few deliveries behind it, keep no other of their lane waiting', async () => {
   await using it = await startLaneBed()
   const end = Promise.withResolvers<void>()
   const took: string[] = []

@@ -39,7 +39,7 @@ async function startOverdue(timing: WatchBedOptions['timing'] = {}) {
   }
 }
 
-test('what ended while nobody watched is read first, and nothing of it is told', async () => {
+test.concurrent('what ended while nobody watched is read first, and nothing of it is told', async () => {
   await using it = await startOverdue()
   // The server takes its time.
   it.api.script((watch) => {
@@ -57,7 +57,7 @@ test('what ended while nobody watched is read first, and nothing of it is told',
   expect(await it.ledger()).toMatchObject({ balanced: true, verified: true })
 })
 
-test('it is told when nothing came for a while', async () => {
+test.concurrent('it is told when nothing came for a while', async () => {
   await using it = await startOverdue({ settleMs: 300 })
   let openedMs = Number.POSITIVE_INFINITY
   // The server knows when the watch began; a look at it may be late.
@@ -70,7 +70,7 @@ test('it is told when nothing came for a while', async () => {
   expect(await it.enqueued()).toEqual(['ADDED a@11'])
 })
 
-test('it is told when a bookmark says that all is read', async () => {
+test.concurrent('it is told when a bookmark says that all is read', async () => {
   await using it = await startOverdue()
   it.start()
   await it.reopened()
@@ -83,7 +83,7 @@ test('it is told when a bookmark says that all is read', async () => {
   expect(await it.enqueued()).toEqual(['ADDED x@12', 'ADDED a@11'])
 })
 
-test('it is told when the watch is where the server stood before it was opened', async () => {
+test.concurrent('it is told when the watch is where the server stood before it was opened', async () => {
   await using it = await startOverdue()
   it.api.resourceVersion = '20'
   it.start()
@@ -96,7 +96,7 @@ test('it is told when the watch is where the server stood before it was opened',
   expect(await it.enqueued()).toEqual(['ADDED x@15', 'ADDED y@20', 'ADDED a@11'])
 })
 
-test('after a new list all is read that happened before it', async () => {
+test.concurrent('after a new list all is read that happened before it', async () => {
   await using it = await startOverdue()
   const gone = { code: 410, reason: 'Expired', message: 'too old', kind: 'Status' }
   it.api.script((watch) => watch.frame('ERROR', gone))
@@ -108,7 +108,7 @@ test('after a new list all is read that happened before it', async () => {
   expect(await it.enqueued()).toEqual(['ADDED a@11'])
 })
 
-test('what happened while a list was read is read before a limit is decided', async () => {
+test.concurrent('what happened while a list was read is read before a limit is decided', async () => {
   await using it = await startOverdue()
   const gone = { code: 410, reason: 'Expired', message: 'too old', kind: 'Status' }
   it.api.script(
@@ -128,7 +128,7 @@ test('what happened while a list was read is read before a limit is decided', as
   expect(await it.rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
 })
 
-test('a watch that breaks is behind until it is open again', async () => {
+test.concurrent('a watch that breaks is behind until it is open again', async () => {
   await using it = await startOverdue()
   it.api.resourceVersion = '11'
   it.start()
@@ -144,7 +144,7 @@ test('a watch that breaks is behind until it is open again', async () => {
   })
 })
 
-test('what begins to wait while the watch is open is told in time, without another word of the server', async () => {
+test.concurrent('what begins to wait while the watch is open is told in time, without another word of the server', async () => {
   await using it = await startOverdue()
   it.api.resourceVersion = '11'
   it.start()
@@ -157,7 +157,7 @@ test('what begins to wait while the watch is open is told in time, without anoth
   expect(await it.enqueued()).toEqual(['ADDED a@11', 'ADDED b@12'])
 })
 
-test('nothing is decided while the collection is known to be ahead of the watch', async () => {
+test.concurrent('nothing is decided while the collection is known to be ahead of the watch', async () => {
   const routing = limitedRouting(smallLimits({ lastMs: 1_500 }))
   const timing = { settleMs: 100, probeAfterMs: 300, stalledMs: 2_000 }
   await using it = await startWatchBed({ routing, timing })
@@ -219,13 +219,13 @@ async function whileHeld(meanwhile: (frame: (type: string, object: object) => vo
   return { ...it, rule, asked: () => asked() - before }
 }
 
-test('what came during a commit is read before a limit is decided', async () => {
+test.concurrent('what came during a commit is read before a limit is decided', async () => {
   await using it = await whileHeld((frame) => frame('DELETED', configMap(name('a'), 13)))
   expect(await it.enqueued()).toEqual(['ADDED x@12'])
   expect(await it.rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
 })
 
-test('when more came during a commit than is taken at once, all of it is read before a limit is decided', async () => {
+test.concurrent('when more came during a commit than is taken at once, all of it is read before a limit is decided', async () => {
   await using it = await whileHeld((frame) => {
     const data = { large: 'x'.repeat(900_000) }
     for (let i = 0; i < 12; i++) frame('ADDED', { ...configMap(`large-${i}`, 13 + i), data })
@@ -237,7 +237,7 @@ test('when more came during a commit than is taken at once, all of it is read be
   expect(it.asked()).toBeGreaterThan(0)
 })
 
-test('when more came than is taken at once, all is read where the server stands then, not at a bookmark of before', () => {
+test.concurrent('when more came than is taken at once, all is read where the server stands then, not at a bookmark of before', () => {
   const it = new CatchUp(undefined, FOR_EVER)
   const at = (resumeFrom: string) => it.read({ resumeFrom, bookmarked: true })
   it.opened('10')
