@@ -61,8 +61,9 @@ test.concurrent('a live worker of our host and pid in another pid namespace keep
   expect(performance.now() - startedMs).toBeGreaterThan(3_500)
 })
 
-test.concurrent.runIf(process.platform === 'linux')(
+test.runIf(process.platform === 'linux')(
   'a process that was killed in our pod, and shows so, loses its slots immediately',
+  { concurrent: true },
   async () => {
     await using it = await startSlotsBed()
     const presence = await openPresence('killed')

@@ -83,7 +83,7 @@ test('a connection that is frozen is noticed before its deadline', async () => {
   expect(await it.enqueued()).toEqual(['ADDED missed@15 synthesized'])
 })
 
-test.each([
+test.concurrent.each([
   ['nothing', []],
   ['the deletion that it has processed', [configMap('gone', 5)]],
 ])('a watch that receives %s and falls silent, twice at one position, is listed', async (_, objects) => {
