@@ -5,7 +5,7 @@ import { findDeadLetter, listDeadLetters } from '../../src/store/lanes/dead-lett
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 
-test('a lane delivers everything in order, and the ledger balances', async () => {
+test.concurrent('a lane delivers everything in order, and the ledger balances', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 300))
   const sink = scriptedSink(() => DELIVERED)
@@ -17,7 +17,7 @@ test('a lane delivers everything in order, and the ledger balances', async () =>
   expect(ledger.balanced).toBe(true)
 })
 
-test('what nobody told of is found in the register', async () => {
+test.concurrent('what nobody told of is found in the register', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'a@1')
   const sink = scriptedSink(() => DELIVERED)
@@ -26,7 +26,7 @@ test('what nobody told of is found in the register', async () => {
   expect(sink.took).toEqual(['a@1'])
 })
 
-test('what was delivered is settled as soon as Redis takes writes again, and not delivered twice', async () => {
+test.concurrent('what was delivered is settled as soon as Redis takes writes again, and not delivered twice', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 50))
   const refuse = (yes: boolean) => it.redis.config('SET', 'min-replicas-to-write', yes ? '1' : '0')
@@ -44,7 +44,7 @@ test('what was delivered is settled as soon as Redis takes writes again, and not
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 50, dead: 0 })
 })
 
-test('an outage burns no attempts: everything waits and then arrives in order', async () => {
+test.concurrent('an outage burns no attempts: everything waits and then arrives in order', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 20), ...numbered('b', 20))
   let calls = 0
@@ -56,7 +56,7 @@ test('an outage burns no attempts: everything waits and then arrives in order', 
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 40, dead: 0 })
 })
 
-test('an event that fails alone gets five tries and becomes a dead letter; its successors wait, other objects go on', async () => {
+test.concurrent('an event that fails alone gets five tries and becomes a dead letter; its successors wait, other objects go on', async () => {
   await using it = await startLaneBed()
   // More than one batch of the bad one's successors.
   await it.put('hook/0', 'bad@1', ...numbered('good', 3), ...numbered('bad', 150).slice(1))
@@ -82,7 +82,7 @@ test('an event that fails alone gets five tries and becomes a dead letter; its s
   expect((await it.ledger()).balanced).toBe(true)
 })
 
-test('a refused event is a dead letter at once, and a retry of it arrives', async () => {
+test.concurrent('a refused event is a dead letter at once, and a retry of it arrives', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'a@1', 'bad@1', 'a@2')
   let mended = false
@@ -109,7 +109,7 @@ test('a refused event is a dead letter at once, and a retry of it arrives', asyn
   expect(await it.redis.hget(it.keys.sinkLedger('hook'), 'retried')).toBe('1')
 })
 
-test('what waited through an outage of the longest length becomes a dead letter with the last failure', async () => {
+test.concurrent('what waited through an outage of the longest length becomes a dead letter with the last failure', async () => {
   await using it = await startLaneBed()
   const old = new Date(Date.now() - 2 * 86_400_000)
   await it.putAt('hook/0', old, ...numbered('a', 100))
@@ -124,7 +124,7 @@ test('what waited through an outage of the longest length becomes a dead letter 
   expect(sink.calls).toBe(1)
 })
 
-test('a backlog that waited for a stopped process is not expired: an outage begins with its first failure', async () => {
+test.concurrent('a backlog that waited for a stopped process is not expired: an outage begins with its first failure', async () => {
   await using it = await startLaneBed()
   const old = new Date(Date.now() - 3 * 86_400_000)
   await it.putAt('hook/0', old, ...numbered('a', 40))
@@ -136,7 +136,7 @@ test('a backlog that waited for a stopped process is not expired: an outage begi
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 40, dead: 0 })
 })
 
-test('what came in the middle of a long outage is given its own time: only what waited for all of it expires', async () => {
+test.concurrent('what came in the middle of a long outage is given its own time: only what waited for all of it expires', async () => {
   await using it = await startLaneBed()
   const old = new Date(Date.now() - 2 * 86_400_000)
   await it.putAt('hook/0', old, 'a@1')
@@ -152,7 +152,7 @@ test('what came in the middle of a long outage is given its own time: only what 
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 1, dead: 1 })
 })
 
-test('a lane of a sink that this process does not have is left to others', async () => {
+test.concurrent('a lane of a sink that this process does not have is left to others', async () => {
   await using it = await startLaneBed()
   await it.put('new/0', ...numbered('a', 3))
   it.work({ hook: scriptedSink(() => DELIVERED) }).wake(['new/0'])
@@ -162,7 +162,7 @@ test('a lane of a sink that this process does not have is left to others', async
   expect(sink.took).toEqual(numbered('a', 3))
 })
 
-test('what a sink answered is kept without what an URL hides', async () => {
+test.concurrent('what a sink answered is kept without what an URL hides', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'a@1')
   const detail = 'no access to https://user:secret@example.com/?token=secret'
@@ -173,7 +173,7 @@ test('what a sink answered is kept without what an URL hides', async () => {
   expect(letter?.detail).not.toContain('secret')
 })
 
-test('a sink that hangs does not keep another from delivering', async () => {
+test.concurrent('a sink that hangs does not keep another from delivering', async () => {
   await using it = await startLaneBed()
   const lanesOf = (sink: string) => Array.from({ length: 16 }, (_, i) => `${sink}/${i}`)
   for (const lane of [...lanesOf('hung'), ...lanesOf('good')]) await it.put(lane, ...numbered(`${lane}-a`, 5))
@@ -184,7 +184,7 @@ test('a sink that hangs does not keep another from delivering', async () => {
   expect(good.took).toHaveLength(80)
 })
 
-test('a sink that throws or answers nonsense loses nothing', async () => {
+test.concurrent('a sink that throws or answers nonsense loses nothing', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 3))
   let calls = 0
@@ -203,7 +203,7 @@ test('a sink that throws or answers nonsense loses nothing', async () => {
   expect(good.took).toEqual(numbered('a', 3))
 })
 
-test('queue.md: closing under a backlog, with nothing new coming, hands the rest to another worker, in order', async () => {
+test.concurrent('queue.md: closing under a backlog, with nothing new coming, hands the rest to another worker, in order', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 600))
   const slow = scriptedSink(async () => {
@@ -220,7 +220,7 @@ test('queue.md: closing under a backlog, with nothing new coming, hands the rest
   expect([...slow.took, ...rest.took]).toEqual(numbered('a', 600))
 })
 
-test('queue.md: SCRIPT FLUSH in the middle loses nothing', async () => {
+test.concurrent('queue.md: SCRIPT FLUSH in the middle loses nothing', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 300))
   const sink = scriptedSink(async () => {
@@ -232,7 +232,7 @@ test('queue.md: SCRIPT FLUSH in the middle loses nothing', async () => {
   expect(sink.took).toEqual(numbered('a', 300))
 })
 
-test.each([
+test.concurrent.each([
   ['cuts the connection', DOWN],
   ['answers 403', { kind: 'retry', reason: 'auth', detail: '403', scope: 'sink' }],
   ['answers 500', ODD],
@@ -260,7 +260,7 @@ test.each([
   },
 )
 
-test('one event that is refused as a whole sink would be is given up as any other', async () => {
+test.concurrent('one event that is refused as a whole sink would be is given up as any other', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'bad@1', ...numbered('good', 3))
   const sink = scriptedSink(({ event }) => (event.name === 'bad' ? DOWN : DELIVERED))
@@ -276,7 +276,7 @@ test('one event that is refused as a whole sink would be is given up as any othe
   expect(letter?.detail).toMatch(/^failed 2 times while others succeeded/)
 })
 
-test('what was quarantined goes with the others again once it passed', async () => {
+test.concurrent('what was quarantined goes with the others again once it passed', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'bad@1', ...numbered('good', 5))
   let mended = false
@@ -301,7 +301,7 @@ test('what was quarantined goes with the others again once it passed', async () 
   expect(sizes.toSorted((a, b) => b - a)[0]).toBeGreaterThan(20)
 })
 
-test('what expires is given up once, whatever was tried in which order, and the ledger balances', async () => {
+test.concurrent('what expires is given up once, whatever was tried in which order, and the ledger balances', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1')
   let up = false
@@ -318,7 +318,7 @@ test('what expires is given up once, whatever was tried in which order, and the 
   expect(ids.toSorted()).toEqual(['a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1'])
 })
 
-test('a lane whose head is full of one failing object goes on behind it', async () => {
+test.concurrent('a lane whose head is full of one failing object goes on behind it', async () => {
   await using it = await startLaneBed()
   for (let i = 1; i <= 12; i++) await it.put('hook/0', `bad@${i}`)
   await it.put('hook/0', 'good@1')
@@ -338,7 +338,7 @@ test('a lane whose head is full of one failing object goes on behind it', async 
   expect(took).toEqual(took.toSorted((a, b) => a - b))
 })
 
-test('a sink that hangs stops no other, also where two processes share the lanes', async () => {
+test.concurrent('a sink that hangs stops no other, also where two processes share the lanes', async () => {
   await using it = await startLaneBed()
   let hung = 0
   const hang: Sink = {
@@ -360,7 +360,7 @@ test('a sink that hangs stops no other, also where two processes share the lanes
   await waitFor(() => good.took.length === 1, { what: 'the other sink’s delivery' })
 })
 
-test('a failure long ago is not part of an outage: nobody tried meanwhile', async () => {
+test.concurrent('a failure long ago is not part of an outage: nobody tried meanwhile', async () => {
   await using it = await startLaneBed()
   const old = new Date(Date.now() - 2 * 86_400_000)
   await it.putAt('hook/0', old, 'a@1', 'b@1', 'c@1')
@@ -373,7 +373,7 @@ test('a failure long ago is not part of an outage: nobody tried meanwhile', asyn
   await waitFor(async () => (await it.redis.hlen(it.keys.outages)) === 0, { what: 'the end of the outage' })
 })
 
-test('a machine that slept while a failing sink was asked gives nothing up', async () => {
+test.concurrent('a machine that slept while a failing sink was asked gives nothing up', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', ...numbered('a', 3))
   let sleptMs = 0
@@ -387,7 +387,7 @@ test('a machine that slept while a failing sink was asked gives nothing up', asy
   expect((await it.ledger()).sinks['hook']).toMatchObject({ delivered: 3, dead: 0 })
 })
 
-test('an object that was made again during an outage does not overtake its end: sinks may order by name', async () => {
+test.concurrent('an object that was made again during an outage does not overtake its end: sinks may order by name', async () => {
   await using it = await startLaneBed()
   await it.put('hook/0', 'web@1')
   let up = false
