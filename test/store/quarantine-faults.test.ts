@@ -32,7 +32,7 @@ async function expectRecovery(it: Stage): Promise<void> {
   await waitFor(async () => (await quarantinedIn(it)) === 0, { what: 'all chains to return' })
 }
 
-test('a process that is killed again and again while chains are quarantined and return', async () => {
+test.concurrent('a process that is killed again and again while chains are quarantined and return', async () => {
   await using it = await startStage()
   failOften(it)
   const random = seeded(3)
@@ -51,7 +51,7 @@ test('a process that is killed again and again while chains are quarantined and 
   await expectRecovery(it)
 })
 
-test('of two processes one is frozen until the other has its quarantined chains, and goes on', async () => {
+test.concurrent('of two processes one is frozen until the other has its quarantined chains, and goes on', async () => {
   await using it = await startStage()
   const tokens = async () => {
     const flat = (await it.redis.ask('HGETALL', `${KEY}:slots`)) as string[]
@@ -87,7 +87,7 @@ test('of two processes one is frozen until the other has its quarantined chains,
   await expectRecovery(it)
 })
 
-test('Redis goes back by some hundred changes under load, chains being quarantined', async () => {
+test.concurrent('Redis goes back by some hundred changes under load, chains being quarantined', async () => {
   await using it = await startStage()
   failOften(it)
   const load = startLoad(it.feed, OBJECTS, PER_SECOND)

@@ -26,7 +26,7 @@ async function quarantine(it: Bed, answer: (name: string) => Outcome) {
   return { sink, lanes }
 }
 
-test('an object that fails while others pass is quarantined with all that follows, and returns in order when it passes', async () => {
+test.concurrent('an object that fails while others pass is quarantined with all that follows, and returns in order when it passes', async () => {
   await using it = await startLaneBed()
   let mended = false
   const { sink, lanes } = await quarantine(it, (name) => (name === 'bad' && !mended ? ODD : DELIVERED))
@@ -46,7 +46,7 @@ test('an object that fails while others pass is quarantined with all that follow
   expect((await it.redis.keys('*')).filter((key) => key.includes('!'))).toEqual([])
 })
 
-test('a quarantined chain outlasts its process: the next one sends it in order, and nothing overtakes it', async () => {
+test.concurrent('a quarantined chain outlasts its process: the next one sends it in order, and nothing overtakes it', async () => {
   await using it = await startLaneBed()
   const { lanes } = await quarantine(it, (name) => (name === 'bad' ? ODD : DELIVERED))
   await lanes.close(500)
@@ -57,7 +57,7 @@ test('a quarantined chain outlasts its process: the next one sends it in order, 
   expect(next.took.filter((name) => name.startsWith('bad'))).toEqual(numbered('bad', 6))
 })
 
-test('a success of a quarantined object ends the outage of its sink', async () => {
+test.concurrent('a success of a quarantined object ends the outage of its sink', async () => {
   await using it = await startLaneBed()
   let isDown = false
   const first = await quarantine(it, (name) => (isDown ? DOWN : name === 'bad' ? ODD : DELIVERED))
@@ -76,7 +76,7 @@ test('a success of a quarantined object ends the outage of its sink', async () =
   await waitFor(async () => (await outage()) === null, { what: 'the end of the outage' })
 })
 
-test('a quarantined delivery becomes a dead letter of its lane after enough tries, and the rest of its chain goes on', async () => {
+test.concurrent('a quarantined delivery becomes a dead letter of its lane after enough tries, and the rest of its chain goes on', async () => {
   await using it = await startLaneBed()
   const sink = scriptedSink(({ event }) =>
     event.name === 'bad' && event.resourceVersion === '1' ? ODD : DELIVERED,
@@ -94,7 +94,7 @@ test('a quarantined delivery becomes a dead letter of its lane after enough trie
   expect((await it.ledger()).balanced).toBe(true)
 })
 
-test('an object whose calls hang holds back itself alone', async () => {
+test.concurrent('an object whose calls hang holds back itself alone', async () => {
   await using it = await startLaneBed()
   const good = scriptedSink(() => DELIVERED)
   const sink: Sink = {
@@ -114,7 +114,7 @@ test('an object whose calls hang holds back itself alone', async () => {
   }
 })
 
-test('of very many failing objects each is quarantined, and the healthy ones pass', async () => {
+test.concurrent('of very many failing objects each is quarantined, and the healthy ones pass', async () => {
   await using it = await startLaneBed()
   const sink = scriptedSink(({ event }) => (event.name.startsWith('bad') ? ODD : DELIVERED))
   const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
@@ -139,7 +139,7 @@ test('of very many failing objects each is quarantined, and the healthy ones pas
   expect((await it.ledger()).balanced).toBe(true)
 })
 
-test('a message says how often it was tried: in its lane, when quarantined, and none for what follows', async () => {
+test.concurrent('a message says how often it was tried: in its lane, when quarantined, and none for what follows', async () => {
   await using it = await startLaneBed()
   const attempts: [string, number][] = []
   let failures = 4

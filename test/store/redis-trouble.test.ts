@@ -59,7 +59,7 @@ async function lanesOf(server: RedisServer): Promise<string[]> {
   return lanes.map((lane) => `${KEY}:lane:${lane}`)
 }
 
-test('foreign lanes, a damaged checkpoint and an eviction policy are shown while they last, and lose nothing', async () => {
+test.concurrent('foreign lanes, a damaged checkpoint and an eviction policy are shown while they last, and lose nothing', async () => {
   await using it = await startTrouble()
   const { server, line } = it
   await waitFor(async () => (await lanesOf(server)).length === 0, { what: 'the first acknowledgements' })
@@ -92,7 +92,7 @@ test('foreign lanes, a damaged checkpoint and an eviction policy are shown while
   await it.isOver()
 })
 
-test('a Redis that does not answer is down, and no Redis that refuses writes', async () => {
+test.concurrent('a Redis that does not answer is down, and no Redis that refuses writes', async () => {
   await using it = await startTrouble()
   const { server, line } = it
   await server.kill()
@@ -124,7 +124,9 @@ function smallDisk() {
   }
 }
 
-test('a full disk under Redis is shown, and all goes on by itself when there is room', async ({ skip }) => {
+test.concurrent('a full disk under Redis is shown, and all goes on by itself when there is room', async ({
+  skip,
+}) => {
   using disk = smallDisk()
   if (!disk.isMounted) skip('no permissions to mount a small disk')
   await using it = await startTrouble(['--dir', disk.dir])
