@@ -49,7 +49,7 @@ export default defineConfig(({ mode }) => ({
     pool: 'forks',
     sequence: { sequencer: SlowestFirst },
     // Most of the time tests wait for servers.
-    maxWorkers: 7,
+    maxWorkers: 6,
     // They end what hangs, and are longer than the waits inside, which report what did not come.
     testTimeout: 600_000,
     hookTimeout: 600_000,
