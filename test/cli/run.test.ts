@@ -59,7 +59,7 @@ test('with neither a configuration nor a cluster npm start runs the demo, and sh
   await program.end('SIGTERM')
 })
 
-test('the page of a demo shows what changed and why a rule sent it, texts, and a dead letter that can be sent again', async () => {
+test.concurrent('the page of a demo shows what changed and why a rule sent it, texts, and a dead letter that can be sent again', async () => {
   using desk = openDesk()
   const program = desk.start('demo')
   const page = await waitFor(() => /^ {2}page +(\S+)\/$/m.exec(program.output())?.[1], {
@@ -94,7 +94,7 @@ test('the page of a demo shows what changed and why a rule sent it, texts, and a
   await program.end('SIGTERM')
 })
 
-test('what still waits at the end of a demo is said to go with it', async () => {
+test.concurrent('what still waits at the end of a demo is said to go with it', async () => {
   using desk = openDesk()
   const sink = `{ type: webhook, url: "http://127.0.0.1:${await freePort()}" }`
   const file = desk.write('mine.yaml', configuration().replace('{ type: stdout }', sink))
@@ -106,7 +106,7 @@ test('what still waits at the end of a demo is said to go with it', async () => 
   )
 })
 
-test('a Ctrl-C that comes twice at once, as through npm, is one', async () => {
+test.concurrent('a Ctrl-C that comes twice at once, as through npm, is one', async () => {
   using desk = openDesk()
   const program = desk.start('demo')
   await waitFor(() => program.output().includes('http '), { what: () => `the banner: ${program.output()}` })
@@ -115,7 +115,7 @@ test('a Ctrl-C that comes twice at once, as through npm, is one', async () => {
   expect(program.output()).toContain('kubeherald stopped: ')
 })
 
-test('among JSON logs the last line and warnings are JSON too', async () => {
+test.concurrent('among JSON logs the last line and warnings are JSON too', async () => {
   using desk = openDesk()
   await using kubernetes = await cluster()
   desk.write(
@@ -138,7 +138,7 @@ rules: [{ name: all, to: [screen] }]
   expect(told.at(-1)).toMatchObject({ msg: 'kubeherald stopped: nothing is pending', pending: 0 })
 })
 
-test('a demo reads no configuration but the one of -c, and never its Redis or cluster name', async () => {
+test.concurrent('a demo reads no configuration but the one of -c, and never its Redis or cluster name', async () => {
   using desk = openDesk()
   desk.write('kubeherald.yaml', 'this is not a configuration')
   const file = desk.write(
@@ -156,7 +156,7 @@ test('a demo reads no configuration but the one of -c, and never its Redis or cl
   expect(existsSync(join(desk.dir, 'state', 'kubeherald', 'demo'))).toBe(false)
 })
 
-test('a second demo is refused and leaves the first one its data; --state-dir gives it a place of its own', async () => {
+test.concurrent('a second demo is refused and leaves the first one its data; --state-dir gives it a place of its own', async () => {
   using desk = openDesk()
   const first = desk.start('demo')
   await waitFor(() => first.output().includes('http '), { what: () => `the banner: ${first.output()}` })
@@ -172,7 +172,7 @@ test('a second demo is refused and leaves the first one its data; --state-dir gi
   await first.end('SIGTERM')
 })
 
-test('the command that a demo prints shows its state, also in a shared Redis', async () => {
+test.concurrent('the command that a demo prints shows its state, also in a shared Redis', async () => {
   using desk = openDesk()
   await using redis = await startRedis()
   desk.write('mine.yaml', configuration(`cluster: prod\nredis: { url: "${redis.url}" }`))

@@ -17,7 +17,7 @@ const TROUBLES: [string, Answer][] = [
   ['takes 14 s', { status: 200, delayMs: 14_000 }],
 ]
 
-test.each(TROUBLES)(
+test.concurrent.each(TROUBLES)(
   'an object that changes all the time and %s delays no other, and keeps its own order',
   async (_, trouble) => {
     await using it = await startStage()
