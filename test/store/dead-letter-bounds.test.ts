@@ -58,7 +58,7 @@ test.concurrent('letters between deleted ones are not dropped for the memory tha
   expect((await kept(it)).length).toBeGreaterThan(35)
 })
 
-test.concurrent('a few large letters before many small ones are read a few at a time', async () => {
+test('a few large letters before many small ones are read a few at a time', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(20, 'large'), 8 * DAY_MS, 500_000)
   await giveUp(it, 'hook', names(3_000, 'small'), 8 * DAY_MS, 100)
@@ -76,7 +76,7 @@ async function mostBytesRead({ mock }: { mock: { results: { value: unknown }[] }
   return Math.max(...bytes)
 }
 
-test.concurrent('large letters behind many small ones are read and unpacked a few at a time', async () => {
+test('large letters behind many small ones are read and unpacked a few at a time', async () => {
   await using it = await startLaneBed()
   await giveUp(it, 'hook', names(400, 'small'), 8 * DAY_MS, 100)
   await giveUp(it, 'hook', names(60, 'large'), 8 * DAY_MS, 500_000)
