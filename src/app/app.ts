@@ -28,7 +28,7 @@ import { deadLetterArchive } from './dead-letter-archive.ts'
 import { startEnrichment } from './metadata-informers.ts'
 import { startNotifier } from './notify/notifier.ts'
 import { startPipeline } from './pipeline.ts'
-import { boundsOf, disconnect, openConnections, startRedisUpkeep } from './redis.ts'
+import { boundsOf, disconnect, openConnections, startRedisUpkeep, usableMemory } from './redis.ts'
 import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
 import { followSilences } from './silences.ts'
 import { createSinkActions } from './sink-set/actions.ts'
@@ -216,7 +216,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       archive: archive.current,
       bounds() {
         const { maxAge = DEAD_LETTERS_MS, maxBytes } = snapshots.current.config.deadLetters ?? {}
-        const maxmemory = gate.maxmemory()
+        const maxmemory = usableMemory(gate, snapshots.current.config)
         if (maxmemory === undefined) return undefined
         return { maxAgeMs: maxAge, maxBytes: deadLetterBytes(maxmemory, maxBytes) }
       },
@@ -300,7 +300,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     lanes,
     reloads,
     async apply(config) {
-      const [beyond] = boundsBeyond(boundsOf(config), gate.maxmemory() ?? 0)
+      const [beyond] = boundsBeyond(boundsOf(config), usableMemory(gate, config) ?? 0)
       if (beyond !== undefined) throw new Error(beyond)
       return apply(applyParts, config)
     },

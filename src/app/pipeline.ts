@@ -29,7 +29,7 @@ import type { ConfigSnapshots } from './config-snapshot.ts'
 import { ContainerLogs } from './container-logs.ts'
 import { type EvaluatorParts, evaluatorOf, normaliserOf } from './evaluation.ts'
 import type { Enrichment } from './metadata-informers.ts'
-import type { Connections } from './redis.ts'
+import { type Connections, usableMemory } from './redis.ts'
 import type { SinkSet } from './sink-set/set.ts'
 
 interface PipelineParts
@@ -80,7 +80,7 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     troubles: parts.troubles,
     log,
     clock,
-    bounds: () => historyBounds(snapshots.current.config, gate.maxmemory() ?? 0),
+    bounds: () => historyBounds(snapshots.current.config, usableMemory(gate, snapshots.current.config) ?? 0),
     isFull: gate.isClosed,
   })
   const lanes = startDeliveries(parts, logs, history)
@@ -200,7 +200,12 @@ function startLogs({ watch, snapshots, connections, keys, gate, metrics, log, cl
   return new ContainerLogs({
     settingsOf: ({ sink, rule }) => snapshots.of(sink).logsOf(rule),
     reader,
-    store: createLogStore({ redis: connections.report, keys, maxmemory: gate.maxmemory, clock }),
+    store: createLogStore({
+      redis: connections.report,
+      keys,
+      maxmemory: () => usableMemory(gate, snapshots.current.config),
+      clock,
+    }),
     log,
     clock,
   })
@@ -261,7 +266,7 @@ function startDeliveries(parts: PipelineParts, logs: ContainerLogs, history: His
     deliverTimeoutMs: DELIVER_TIMEOUT_MS,
     random: Math.random,
     onOutOfMemory: gate.onOutOfMemory,
-    maxmemory: gate.maxmemory,
+    maxmemory: () => usableMemory(gate, snapshots.current.config),
     boundsOf: (sink) => queueOf(snapshots.of(sink).config, sink),
   })
 }

@@ -53,6 +53,15 @@ export function boundsOf({ sinks, deadLetters, placeOf }: Config): BytesBound[] 
   ]
 }
 
+/**
+ * Returns the bytes of which the default bounds are shares: the limit of Redis, or the part of it that `redis.share` gives this cluster;
+ * 0 without a limit, undefined while it is not known.
+ */
+export function usableMemory(gate: Pick<MemoryGate, 'maxmemory'>, { redis }: Config): number | undefined {
+  const limit = gate.maxmemory()
+  return limit === undefined ? undefined : Math.floor(limit * (redis.share ?? 1))
+}
+
 interface RedisUpkeepParts {
   connections: Connections
   keys: Keys

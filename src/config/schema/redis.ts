@@ -63,6 +63,16 @@ export const Redis = z
       })
       .optional()
       .meta({ description: 'A Redis Cluster.' }),
+    share: z
+      .number()
+      .gt(0, 'must be more than 0')
+      .max(1, 'must be 1 at most')
+      .optional()
+      .meta({
+        description:
+          'The part of maxmemory whose shares bound queues, dead letters and history. Default 1; of several clusters with one Redis all together at most 1.',
+        examples: [0.5],
+      }),
   })
   .superRefine((redis, context) => {
     const { url, sentinel, cluster, tls } = redis
@@ -70,7 +80,7 @@ export const Redis = z
     for (const key of ways.slice(1))
       refuse(context, [key], `cannot be combined with "${ways[0]}": use one of them`)
     if (ways.length === 0)
-      for (const key of ['username', 'password', 'tls'] as const)
+      for (const key of ['username', 'password', 'tls', 'share'] as const)
         if (redis[key] !== undefined)
           refuse(context, [key], 'needs "url", "sentinel" or "cluster" in the same map')
     userNeedsPassword(redis, context)

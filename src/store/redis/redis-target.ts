@@ -35,11 +35,13 @@ export interface ClusterTarget {
 /** The part of a configuration with the connection to Redis. */
 export interface RedisSettings extends Omit<RedisTarget, 'cluster'> {
   cluster?: { nodes: readonly string[] } | undefined
+  /** The part of its memory that this cluster may use, above 0 and up to 1. */
+  share?: number | undefined
 }
 
 /** Undefined where the configuration names none: then there is a private one. */
 export function targetOf(settings: RedisSettings, key: string): RedisTarget | undefined {
-  const { cluster, ...rest } = settings
+  const { cluster, share: _, ...rest } = settings
   if (cluster) return { ...rest, cluster: { ...cluster, key } }
   return rest.url === undefined && rest.sentinel === undefined ? undefined : rest
 }

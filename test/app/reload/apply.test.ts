@@ -130,6 +130,23 @@ test('a limit that comes with a reload begins at zero, and what its rule has cou
   )
 })
 
+test('a share of Redis bounds queues and dead letters, also after a reload', async () => {
+  await using redis = await startRedis({ args: ['--maxmemory', '100000000'] })
+  const share = (part: number) =>
+    configOf('{ x: { type: one } }', A, `redis: { url: "${redis.url}", share: ${part} }\n`)
+  await using app = await start(redis, await share(0.5))
+  const isBounded = async (queue: number, dead: number) => {
+    const series = await seriesOf(app)
+    return [
+      `kubeherald_queue_max_bytes{sink="x"} ${queue}`,
+      `kubeherald_dead_letters_max_bytes ${dead}`,
+    ].every((line) => series.includes(line))
+  }
+  await waitFor(() => isBounded(20_000_000, 5_000_000), { what: 'the bounds of half of Redis' })
+  await app.apply(await share(0.25))
+  await waitFor(() => isBounded(10_000_000, 2_500_000), { what: 'the bounds of a quarter' })
+})
+
 test('hundreds of reloads leave nothing behind', async () => {
   const program = new URL('hundreds.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -37,10 +37,11 @@ export const one = counted('one')
 export const two = counted('two')
 const TYPES = { one: one.type, two: two.type }
 
-export async function configOf(sinks: string, rules: string): Promise<Config> {
+/** `more` are further lines of the file. */
+export async function configOf(sinks: string, rules: string, more = ''): Promise<Config> {
   const own = Object.fromEntries(Object.entries(TYPES).map(([name, type]) => [name, async () => type]))
   const sinkTypes = { ...builtInSinks, ...own }
-  const text = `server: { port: 0 }\nwatch: [Pod, Event]\nsinks: ${sinks}\nrules: ${rules}\n`
+  const text = `server: { port: 0 }\nwatch: [Pod, Event]\nsinks: ${sinks}\nrules: ${rules}\n${more}`
   const loaded = await loadText(text, { sinkTypes })
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   return loaded.config
