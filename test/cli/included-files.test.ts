@@ -39,6 +39,7 @@ function follow(configuration: Configuration) {
   let config: Config = configuration.config
   let digest = configuration.digest
   const rejected: string[] = []
+  const passwords: (string | undefined)[] = []
   const log = { info() {}, warn() {}, error() {}, debug() {} }
   const output = { log, format: 'json', say() {} } as unknown as CommandLog
   const app = {
@@ -54,13 +55,14 @@ function follow(configuration: Configuration) {
       },
       rejected: (problem: string) => void rejected.push(problem),
     },
-    renewRedis() {},
+    renewRedis: ({ password }: Config['redis']) => void passwords.push(password),
   }
   const following = followConfiguration(configuration, { app, output, everyMs: 5, settledMs: 10 })
   const names = () => config.rules.map(({ name }) => name).join(' ')
   return {
     names,
     rejected,
+    passwords,
     digest: () => digest,
     reload: following.reload,
     until: (expected: string) =>
@@ -88,6 +90,20 @@ test('a reload follows included files, new files of a glob, and files that are g
   digests.add(running.digest())
   expect(digests.size).toBe(4)
   expect(running.rejected).toEqual([])
+})
+
+test('while a configuration is not good, a password of Redis that was exchanged is used all the same', async () => {
+  using folder = openFolder()
+  await folder.write('password', 'first')
+  const file = (rules: string) =>
+    `redis: { url: "redis://r:6379", password: "\${file:password}" }\nwatch: [Pod]\nsinks: { a: { type: stdout } }\n${rules}`
+  await folder.write('kubeherald.yaml', file(rule('a1')))
+  using running = follow(await folder.read())
+  await folder.replace('kubeherald.yaml', file(rule('a2', 'nowhere')))
+  await waitFor(() => running.rejected.length > 0, { what: 'a rejection' })
+  await folder.replace('password', 'second')
+  await waitFor(() => running.passwords.at(-1) === 'second', { what: 'the new password' })
+  expect(running.names()).toBe('a1')
 })
 
 test('an included file that is not good keeps what runs, and is told with its place', async () => {

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../../app/app.ts'
 import { type Differences, describeDifferences, restartKeys } from '../../app/reload.ts'
@@ -8,6 +9,7 @@ import { type CommandLog, printWarnings } from '../command-log.ts'
 import type { Configuration } from '../load-config/configuration.ts'
 import type { FileReads } from '../load-config/file-reads.ts'
 import type { Reread } from '../load-config/reread.ts'
+import { readStorageSettings } from '../load-config/settings.ts'
 
 interface FollowedConfiguration {
   /** Reads the configuration again, immediately. */
@@ -55,8 +57,8 @@ export function followConfiguration(
   }
 
   async function accept(again: Extract<Reread, { ok: true }>): Promise<void> {
-    const changes = await app.apply(again.config)
     app.renewRedis(again.config.redis)
+    const changes = await app.apply(again.config)
     reported = undefined
     const restart = restartKeys(configuration.config, again.config)
     app.reloads.applied(again.digest, restart)
@@ -68,13 +70,28 @@ export function followConfiguration(
     if (restart.length > 0) log.warn({ keys: restart }, describeRestart(restart))
   }
 
+  /** Takes over credentials that were exchanged, whatever is wrong elsewhere in the file. */
+  async function renewRedis(): Promise<void> {
+    const { file } = configuration
+    if (file === undefined) return
+    try {
+      // A pipe can be read once.
+      if ((await stat(file)).isFile()) app.renewRedis((await readStorageSettings(file)).redis)
+    } catch {
+      // The section itself is not good, or the file is gone: that was reported.
+    }
+  }
+
   async function reloadOnce(): Promise<void> {
     clearTimeout(retry)
     const before = reads
     try {
       const again = await configuration.reread()
       reads = again.reads
-      if (!again.ok) return reject(again.problem, again.shown, again.place)
+      if (!again.ok) {
+        reject(again.problem, again.shown, again.place)
+        return await renewRedis()
+      }
       await accept(again)
     } catch (error) {
       if (closed) return
