@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import { programMain } from '../program.ts'
@@ -85,4 +88,18 @@ test('a reader of standard error that has gone changes no exit code', async () =
   })
   child.stderr?.destroy()
   expect(await once(child, 'close')).toEqual([2, null])
+})
+
+test.runIf(process.platform === 'linux')('output that a full disk does not take is a failure', async () => {
+  using desk = openDesk()
+  const disk = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [programMain(), 'schema'], {
+    cwd: desk.cwd,
+    env: desk.env,
+    stdio: ['ignore', disk, 'pipe'],
+  })
+  const stderr = text(child.stderr as Readable)
+  const [code] = await once(child, 'close')
+  closeSync(disk)
+  expect({ code, stderr: await stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/full|no space/) })
 })
