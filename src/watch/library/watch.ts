@@ -293,7 +293,9 @@ class RunningWatch<T> implements Changes<T> {
     const { final } = verdict
     const isAddition =
       source !== undefined && this.#additions.reject((_, keys) => keys.has(source.key), final)
-    if (!isAddition) this.#fail(final)
+    // Of an addition that was refused, more may be refused until its watches have ended.
+    const isRefused = source !== undefined && !this.#entries.some((it) => selects(it, source))
+    if (!isAddition && !isRefused) this.#fail(final)
   }
 
   #warn(warning: Warning): void {

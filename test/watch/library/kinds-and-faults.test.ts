@@ -119,7 +119,7 @@ test('a kind that is added and unknown, or forbidden, is refused; the others go 
   const { labels, arrived } = collect(changes)
   await it.watching('10')
   await expect(changes.add('Widget')).rejects.toMatchObject({ code: 'unknown-kind' })
-  const secret = ({ path }: ApiRequest) => path.includes('/namespaces/secret/')
+  const secret = ({ path }: ApiRequest) => /\/namespaces\/secrets?\//.test(path)
   it.api.intercept = (request, response) => {
     if (!secret(request)) return false
     response.writeHead(403).end(JSON.stringify(failure(403, 'Forbidden')))
@@ -132,6 +132,11 @@ test('a kind that is added and unknown, or forbidden, is refused; the others go 
   it.api.current()?.frame('ADDED', configMap('a', 11))
   await arrived(1)
   expect(labels()).toEqual(['ADDED a@11'])
+  await expect(changes.add({ kind: 'ConfigMap', namespaces: ['secret', 'secrets'] })).rejects.toMatchObject({
+    code: 'forbidden',
+  })
+  it.api.current()?.frame('ADDED', configMap('b', 12))
+  await arrived(2)
   const asked = it.api.requests.filter(secret).length
   await expect(changes.add('Widget')).rejects.toMatchObject({ code: 'unknown-kind' })
   expect(it.api.requests.filter(secret).length).toBe(asked)
