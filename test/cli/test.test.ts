@@ -396,3 +396,16 @@ test('test --help shows a test', async () => {
 function withoutTimes(text: string): string {
   return text.replace(/\d+ ms/g, 'N ms')
 }
+
+test('tests are looked for next to the files of the configuration, not where it is run from', async () => {
+  using desk = openProofDesk()
+  mkdirSync(join(desk.cwd, 'prod'))
+  desk.write(
+    'prod/kubeherald.yaml',
+    'include: [{ from: kubeherald:crash-loops, to: oncall }]\nwatch: [Event, Pod]\nsinks: { oncall: { type: stdout } }\nrules: []\n',
+  )
+  desk.write('prod/own_test.yaml', 'tests: [{ name: own, given: { kind: Event }, expect: { none: true } }]\n')
+  desk.write('other_test.yaml', 'evaluation_interval: 1m\n')
+  const { code, stdout, stderr } = await runHere(desk, 'test', '-c', join(desk.cwd, 'prod/kubeherald.yaml'))
+  expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('1 passed') })
+})

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import * as z from 'zod'
 import { type ConfigDocument, documentOf, type Path, problemAt } from '../../config/document.ts'
@@ -53,8 +53,10 @@ export function findTests(files: readonly string[], configuration: DryConfigurat
  */
 function besides(files: readonly string[]): string[] {
   const known = new Set(files.map((file) => resolve(file)))
-  const folders = [...new Set(files.map(dirname))]
-  return folders.flatMap((folder) => {
+  // Sets that come with the program, and the standard input, are in no folder.
+  const inFolders = files.filter((file) => existsSync(file))
+  const folders = new Map(inFolders.map((file) => [resolve(dirname(file)), dirname(file)]))
+  return [...folders.values()].flatMap((folder) => {
     const names = namesIn(folder)
     const isOfAnother = (test: string) => {
       const stem = test.replace(/_test\.ya?ml$/, '')
