@@ -136,7 +136,8 @@ function applyRule(
   const emission = emissionOf(event, left)
   const keys = stateKeysOf(plan, event, left === match.sinks ? match : { ...match, sinks: left })
   if (sample !== undefined && !isSampled(event.id, sample)) tx.suppress(name, 'sample', suppressed)
-  else if (count && !reachesCount(tx, { ...plan, count }, event)) tx.suppress(name, 'count', suppressed)
+  else if (count && !reachesCount(tx, { ...plan, count }, event, incident, atMs))
+    tx.suppress(name, 'count', suppressed)
   else {
     const newest = former === undefined ? emission : replaceFormer(tx, plan, former, emission)
     if (waitsAt === undefined) {
@@ -165,23 +166,36 @@ function emitUnlimited(
 /** Kubernetes deletes Events earlier; each occurrence renews the state. */
 const KEEP_EVENT_MS = 7 * DAY_MS
 
-/** Whether an Event's own count reached one of the configured counts since it was last seen. Other objects have no count. */
+/**
+ * Whether an Event's own count reached one of the configured counts since it was last seen. Other objects have no count. With `resolve:
+ * {after}`, an Event that recurs after its incident has ended counts from there: it begins a new incident.
+ */
 function reachesCount(
   tx: LimitTransaction,
-  { name, count }: RulePlan & { count: NonNullable<RulePlan['count']> },
+  { name, count, resolveAfter }: RulePlan & { count: NonNullable<RulePlan['count']> },
   event: ClusterEvent,
+  incident: string | undefined,
+  atMs: number,
 ): boolean {
   if (!event.event) return true
   const key = `${event.uid}:${name}`
-  const before = tx.read('own', key, 'count')?.seen ?? 0
+  const state = tx.read('own', key, 'count')
   if (event.type === 'DELETED') {
     tx.forget('own', key)
     return false
   }
   const seen = event.event.count
-  tx.write('own', key, { v: 1, limit: 'count', rule: name, waiting: 0, seen }, KEEP_EVENT_MS)
   // A smaller count started again from zero.
-  return isReached(count, seen < before ? 0 : before, seen)
+  const before = !state || seen < state.seen ? 0 : state.seen
+  const lastMs = Math.min(state?.atMs ?? atMs, tx.nowMs)
+  let base = before === 0 ? 0 : (state?.base ?? 0)
+  const isQuiet = resolveAfter !== undefined && lastMs + resolveAfter.afterMs <= atMs
+  const isOpen = incident !== undefined && tx.read('shared', incident, 'resolve-after') !== undefined
+  // What has not reached a count yet has had no incident, however rare it is.
+  if (isQuiet && !isOpen && isReached(count, 0, before - base)) base = before
+  const quiet = resolveAfter && { atMs: Math.max(atMs, lastMs), ...(base > 0 && { base }) }
+  tx.write('own', key, { v: 1, limit: 'count', rule: name, waiting: 0, seen, ...quiet }, KEEP_EVENT_MS)
+  return isReached(count, before - base, seen - base)
 }
 
 function isReached({ at, every }: NonNullable<RulePlan['count']>, before: number, seen: number): boolean {

@@ -106,6 +106,9 @@ export interface ResolveAfterState extends StateHead {
 export interface CountState extends StateHead {
   limit: 'count'
   seen: number
+  /** With `resolve: {after}`: when it was seen, and its count when its last incident had ended; absent in states of older versions. */
+  atMs?: number
+  base?: number
 }
 
 /** `debounce`: the newest event of a key waits. */
@@ -165,7 +168,7 @@ const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolea
   'for-resolve': ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
   'resolve-after': ({ sinceMs, lastMs, last, about = [], sent }) =>
     isTime(sinceMs) && isTime(lastMs) && isEmission(last) && Array.isArray(about) && isTime(sent),
-  count: ({ seen }) => isTime(seen),
+  count: ({ seen, atMs = 0, base = 0 }) => isTime(seen) && isTime(atMs) && isTime(base),
   debounce: ({ firstMs, lastMs, newest, places }) =>
     isTime(firstMs) && isTime(lastMs) && isEmission(newest) && typeof places === 'object' && places !== null,
   after: ({ timesMs }) => isTimes(timesMs),

@@ -75,6 +75,34 @@ test('count sends an Event when its own count reaches or passes one of them', ()
   ])
 })
 
+test('count begins again when an Event recurs after its incident has ended', () => {
+  const bed = openBed({
+    count: { at: [3], every: 50 },
+    throttle: { every: '15m' },
+    resolve: { after: '20m' },
+  })
+  const backOff = (minutes: number, count: number) => ({
+    reason: 'BackOff',
+    uid: 'e',
+    at: minutes * 60,
+    count,
+  })
+  bed.run(backOff(0, 1), backOff(1, 3), backOff(5, 12), backOff(10, 20))
+  const told = bed.run(backOff(50, 21), backOff(51, 22), backOff(52, 23), backOff(53, 24))
+  expect(told).toEqual(['60 web', '1800 web quiet', '3120 web'])
+  expect(bed.until(5000).at(-1)).toBe('4380 web quiet')
+})
+
+test('count goes on while an incident is open, and where none was sent', () => {
+  const event = { reason: 'BackOff', uid: 'e' }
+  const rare = openBed({ count: [3], resolve: { after: '20m' } })
+  expect(rare.run(...[1, 2, 3].map((count) => ({ ...event, at: count * 1500, count })))).toEqual(['4500 web'])
+  const perRule = openBed({ count: [3], resolve: { after: '20m', per: 'rule' } })
+  const others = [500, 1000, 1500, 2000].map((at) => ({ reason: 'BackOff', uid: 'f', at, count: 3 }))
+  const again = [4, 5, 6].map((count) => ({ ...event, at: 2000 + count, count }))
+  expect(perRule.run({ ...event, at: 0, count: 3 }, ...others, ...again)).toEqual(['0 web', '500 web'])
+})
+
 test('sample decides by the id alone', () => {
   const bed = openBed({ sample: 0.25 })
   bed.run(...Array.from({ length: 400 }, (_, at) => ({ at, id: `c/u/${at}/ADDED` })))

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { balances, type Happening, openBed, type Written } from './bed.ts'
 import {
   afterModel,
+  countedIncidentModel,
   countModel,
   debounceModel,
   followModel,
@@ -18,7 +19,7 @@ const UNTIL = 400
 const second = fc.nat({ max: 200 })
 const name = fc.constantFrom('a', 'b', 'c')
 
-function inOrder(one: fc.Arbitrary<Happening>): fc.Arbitrary<Happening[]> {
+function inOrder<One extends Happening>(one: fc.Arbitrary<One>): fc.Arbitrary<One[]> {
   return fc.array(one, { maxLength: 40, size: 'max' }).map((some) => some.toSorted((a, b) => a.at - b.at))
 }
 
@@ -159,6 +160,41 @@ test('throttle and resolve: {after} of the same group key do what a model does t
         throttledIncidentModel(every, after),
         some,
       ),
+    ),
+    runs(),
+  )
+})
+
+test('count and resolve: {after} do what a model does that counts each incident from one', () => {
+  const counts = inOrder(
+    fc.record({
+      at: second,
+      name,
+      reason: fc.constant('BackOff'),
+      uid: fc.constantFrom('e', 'f'),
+      more: fc.nat({ max: 3 }),
+      isNew: fc.constantFrom(false, false, false, false, true),
+    }),
+  ).map((some) => {
+    const last = new Map<string, number>()
+    return some.map(({ more, isNew, ...it }) => {
+      const count = isNew ? 1 : (last.get(it.uid) ?? 0) + more
+      last.set(it.uid, count)
+      return { ...it, name: it.name === 'c' ? it.uid : it.name, count }
+    })
+  })
+  void fc.assert(
+    fc.property(
+      counts,
+      fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 3 }),
+      fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined }),
+      fc.integer({ min: 1, max: 40 }),
+      (some, at, every, after) =>
+        agree(
+          { count: { at, ...(every !== undefined && { every }) }, resolve: { after: `${after}s` } },
+          countedIncidentModel(at, every, after),
+          some,
+        ),
     ),
     runs(),
   )

@@ -176,3 +176,37 @@ export function throttledIncidentModel(everyS: number, afterS: number): Model {
     return told
   }
 }
+
+/** Lets each second pass: the counts of each incident begin at one. */
+export function countedIncidentModel(
+  at: readonly number[],
+  every: number | undefined,
+  afterS: number,
+): Model {
+  return (happenings, untilS) => {
+    const told: string[] = []
+    const seen = new Map<string, { count: number; base: number; at: number; passed: boolean }>()
+    const open = new Map<string, number>()
+    for (let now = 0; now <= untilS; now++) {
+      for (const [name, last] of open) {
+        if (last + afterS !== now) continue
+        told.push(`${now} ${name} quiet`)
+        open.delete(name)
+      }
+      for (const it of happenings.filter((one) => one.at === now)) {
+        const { uid = '', count = 1 } = it
+        let before = seen.get(uid) ?? { count: 0, base: 0, at: now, passed: false }
+        if (count < before.count) before = { ...before, count: 0, base: 0, passed: false }
+        if (before.passed && now - before.at >= afterS && !open.has(nameOf(it)))
+          before = { ...before, base: before.count, passed: false }
+        let reached = false
+        for (let n = before.count + 1 - before.base; n <= count - before.base; n++)
+          if (at.includes(n) || (every !== undefined && n % every === 0)) reached = true
+        seen.set(uid, { ...before, count, at: now, passed: before.passed || reached })
+        if (reached) told.push(`${now} ${nameOf(it)}`)
+        if (reached || open.has(nameOf(it))) open.set(nameOf(it), now)
+      }
+    }
+    return told
+  }
+}
