@@ -6,7 +6,7 @@ import { acknowledgedBy, escalatedAcknowledgement } from './acknowledged.ts'
 import { type Emission, emissionOf, fromStored, titleOf, toStored } from './emission.ts'
 import { flushIfDue } from './group.ts'
 import { keysForSinks, stateKeysOf, withNamedSinks } from './group-key.ts'
-import { applyLimitChain } from './limit-chain.ts'
+import { applyLimitChain, countThrottled } from './limit-chain.ts'
 import { DAY_MS, KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import { isSampled, type RulePlan } from './rule-plan.ts'
 import { quietUntil, silenceOf, storedWithoutSilenced, timerMs } from './silenced.ts'
@@ -117,7 +117,8 @@ function update(
   const { over, pending, ...rest } = state
   const sinks = pending?.emission.sinks ?? []
   if (pending && sinks.every((sink) => match.sinks.includes(sink))) {
-    const newest = toStored(emissionOf(event, match.entered ? match.sinks : sinks))
+    const { suppressed } = pending.emission
+    const newest = toStored({ ...emissionOf(event, match.entered ? match.sinks : sinks), suppressed })
     const places = match.entered ? stateKeysOf(plan, event, match) : pending.places
     keep(tx, plan, key, { ...rest, atMs, pending: { emission: newest, places } })
   } else if (over || atMs - state.atMs > DAY_MS) {
@@ -134,7 +135,12 @@ function end(
   event: ClusterEvent,
   atMs: number,
 ): void {
-  if (state.pending) return suppressPending(tx, key, state, pendingLimit(tx, plan, state, atMs))
+  const { pending } = state
+  if (pending) {
+    const limit = pendingLimit(tx, plan, state, atMs)
+    if (limit === 'throttle') countThrottled(tx, plan, pending.places.throttle, pending.emission, atMs)
+    return suppressPending(tx, key, state, limit)
+  }
   if (!plan.resolves || !state.open) return tx.forget('own', key)
   if (state.over && (event.deselected || event.type !== 'DELETED')) return
   const why = event.deselected ? 'unwatched' : event.type === 'DELETED' ? 'deleted' : 'ended'
@@ -176,13 +182,19 @@ function readState(
 ): ForResolveState | undefined {
   const state = tx.read('own', key, 'for-resolve')
   if (!state) return undefined
-  const { pending } = state
-  const sinceMs = Math.min(state.sinceMs, tx.nowMs)
-  if (!plan || !pending) return { ...state, sinceMs }
-  return { ...state, sinceMs, pending: withNamedSinks(plan, pending.emission, pending.places) }
+  const { pending, throttledSinceMs } = state
+  const times = {
+    sinceMs: Math.min(state.sinceMs, tx.nowMs),
+    ...(throttledSinceMs !== undefined && { throttledSinceMs: Math.min(throttledSinceMs, tx.nowMs) }),
+  }
+  if (!plan || !pending) return { ...state, ...times }
+  return { ...state, ...times, pending: withNamedSinks(plan, pending.emission, pending.places) }
 }
 
-/** `for` has passed: applies the further limits to the pending event, `live` if it did not wait. Returns whether it was emitted. */
+/**
+ * `for` has passed: applies the further limits to the pending event, `live` if it did not wait. Returns whether it was emitted. If `throttle`
+ * keeps it back, it waits for the end of the window; `after` has counted it then.
+ */
 function open(
   tx: LimitTransaction,
   plan: RulePlan,
@@ -191,7 +203,7 @@ function open(
   atMs: number,
   live?: Emission,
 ): boolean {
-  const { pending, ...rest } = state
+  const { pending, throttledSinceMs, ...rest } = state
   if (!pending) return false
   if (plan.muted?.at(atMs)) {
     suppressPending(tx, key, state, 'mute')
@@ -214,7 +226,15 @@ function open(
   }
   const emission = { ...(live ?? fromStored(stored)), sinks }
   const keys = keysForSinks(plan.name, places, stored.sinks, sinks)
-  const result = applyLimitChain(tx, plan, keys, emission, atMs)
+  const { after: _, ...afterAfter } = keys
+  const further = throttledSinceMs === undefined ? keys : afterAfter
+  const result = applyLimitChain(tx, plan, further, emission, atMs, { isState: true })
+  if ('throttledSinceMs' in result) {
+    tx.counters.count(plan.name, 'waiting')
+    const waits = { emission: toStored({ ...emission, suppressed: result.suppressed }), places: keys }
+    keep(tx, plan, key, { ...state, throttledSinceMs: result.throttledSinceMs, pending: waits })
+    return false
+  }
   if ('suppressedBy' in result) {
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
@@ -246,13 +266,15 @@ function suppressPending(
   tx.forget('own', key)
 }
 
-/** When `for` has passed, and the rule is neither muted nor silenced. */
+/** When `for` and the window of `throttle` have passed, and the rule is neither muted nor silenced. */
 function dueOf(
   tx: Pick<LimitTransaction, 'silences'>,
   plan: RulePlan,
-  { sinceMs, pending }: ForResolveState,
+  { sinceMs, throttledSinceMs, pending }: ForResolveState,
 ): number {
-  const lastedMs = sinceMs + (plan.forMs ?? 0)
+  const { forMs = 0, throttle } = plan
+  const throttledMs = throttle && throttledSinceMs !== undefined ? throttledSinceMs + throttle.everyMs : 0
+  const lastedMs = Math.max(sinceMs + forMs, throttledMs)
   if (pending) return quietUntil(tx, plan, pending.emission, lastedMs)
   return plan.muted?.endsAt(lastedMs) ?? lastedMs
 }
@@ -260,11 +282,12 @@ function dueOf(
 /** What a pending state waits for. */
 function pendingLimit(
   tx: LimitTransaction,
-  { name, forMs, muted }: RulePlan,
-  { sinceMs, pending }: ForResolveState,
+  { name, forMs, muted, throttle }: RulePlan,
+  { sinceMs, throttledSinceMs, pending }: ForResolveState,
   atMs: number,
 ): LimitName | Silence {
   if (forMs !== undefined && atMs < sinceMs + forMs) return 'for'
+  if (throttle && throttledSinceMs !== undefined) return 'throttle'
   const lastedMs = sinceMs + (forMs ?? 0)
   // A silence that has ended delayed it until now.
   const stored = pending?.emission

@@ -10,15 +10,23 @@ import {
   objectOf,
   type ResolveAfterState,
   type StateKeys,
+  type SuppressedBefore,
   type ThrottleState,
 } from './states.ts'
 
-/** The result for an event: suppressed by a limit, emitted, or waiting in a group until `fromMs`. */
-type LimitResult = { suppressedBy: LimitName } | { isEmitted: boolean; fromMs: number; group?: GroupStateKey }
+/**
+ * The result for an event: suppressed by a limit, emitted, or waiting in a group until `fromMs`. For a state: to be kept until the window of
+ * `throttle` that began at `throttledSinceMs` ends.
+ */
+type LimitResult =
+  | { suppressedBy: LimitName }
+  | { isEmitted: boolean; fromMs: number; group?: GroupStateKey }
+  | { throttledSinceMs: number; suppressed: SuppressedBefore | undefined }
 
 /**
  * Applies after ─▶ throttle ─▶ group ─▶ sinks. A limit that the rule did not have when the event came lets it pass. So does a limit
- * that is at capacity: an extra notification is better than a missing one.
+ * that is at capacity: an extra notification is better than a missing one. `throttle` does not suppress a state, which can last longer than
+ * its window.
  */
 export function applyLimitChain(
   tx: LimitTransaction,
@@ -26,6 +34,7 @@ export function applyLimitChain(
   keys: StateKeys,
   event: Emission,
   atMs: number,
+  { isState = false } = {},
 ): LimitResult {
   const { name, after, throttle, group, resolveAfter } = plan
   let emission = event
@@ -40,6 +49,8 @@ export function applyLimitChain(
     emission = completing
   }
   if (throttle && keys.throttle !== undefined && tx.hasCapacity(name, keys.throttle)) {
+    const sinceMs = isState ? throttledSince(tx, throttle, keys.throttle, atMs) : undefined
+    if (sinceMs !== undefined) return { throttledSinceMs: sinceMs, suppressed: emission.suppressed }
     const result = applyThrottle(tx, { ...plan, throttle }, keys.throttle, emission, atMs)
     if ('untilMs' in result) return suppress(tx, name, 'throttle', emission, result)
     emission = result
@@ -142,38 +153,75 @@ function applyAfter(
 /** The number of suppressed events is added to the next event, if it passes within a day. */
 const REPORT_MS = DAY_MS
 
+type ThrottlePlan = NonNullable<RulePlan['throttle']>
+
 /** Returns the event with the number of events suppressed before it; for a suppressed one, when the next one passes. */
 function applyThrottle(
   tx: LimitTransaction,
-  { name, throttle }: RulePlan & { throttle: NonNullable<RulePlan['throttle']> },
+  { name, throttle }: RulePlan & { throttle: ThrottlePlan },
   key: string,
   emission: Emission,
   atMs: number,
 ): Emission | { untilMs: number } {
-  const { everyMs, burst } = throttle
   const state = tx.read('shared', key, 'throttle')
-  const sent = (state?.sentMs ?? []).map((ms) => Math.min(ms, tx.nowMs)).filter((ms) => ms + everyMs > atMs)
   const before =
     state?.suppressed && state.suppressed.lastMs + REPORT_MS > atMs ? state.suppressed : undefined
-  const passes = sent.length < burst
-  const sentMs = passes ? [...sent, atMs].sort((a, b) => a - b) : sent
-  const suppressed = passes ? undefined : withSuppressed(before, emission, atMs)
-  const useful = Math.max(...sentMs.map((ms) => ms + everyMs), suppressed ? suppressed.lastMs + REPORT_MS : 0)
-  tx.write(
-    'shared',
-    key,
-    { v: 1, limit: 'throttle', rule: name, waiting: 0, sentMs, ...(suppressed && { suppressed }) },
-    useful - tx.nowMs + LATE_MS,
-  )
-  if (!passes) return { untilMs: (sentMs[sentMs.length - burst] ?? atMs) + everyMs }
+  const sent = sentSince(tx, state, atMs - throttle.everyMs)
+  const sinceMs = throttledSince(tx, throttle, key, atMs)
+  if (sinceMs !== undefined) {
+    keepThrottle(tx, { name, throttle }, key, sent, withSuppressed(before, emission, atMs))
+    return { untilMs: sinceMs + throttle.everyMs }
+  }
+  const sentMs = [...sent, atMs].sort((a, b) => a - b)
+  keepThrottle(tx, { name, throttle }, key, sentMs)
   const suppressedBefore = before && { count: before.count, sinceMs: before.sinceMs }
   return { ...emission, suppressed: sumOfSuppressed(emission.suppressed, suppressedBefore) }
+}
+
+/** Returns when the window began in which nothing more passes; undefined if an event passes. */
+function throttledSince(
+  tx: LimitTransaction,
+  { everyMs, burst }: ThrottlePlan,
+  key: string,
+  atMs: number,
+): number | undefined {
+  return sentSince(tx, tx.read('shared', key, 'throttle'), atMs - everyMs).at(-burst)
+}
+
+function sentSince(tx: LimitTransaction, state: ThrottleState | undefined, sinceMs: number): number[] {
+  return (state?.sentMs ?? []).map((ms) => Math.min(ms, tx.nowMs)).filter((ms) => ms > sinceMs)
+}
+
+/** A state that waited for the end of a window has ended: the next notification shows it among the suppressed ones. */
+export function countThrottled(
+  tx: LimitTransaction,
+  { name, throttle }: RulePlan,
+  key: string | undefined,
+  emission: Pick<Emission, 'suppressed'>,
+  atMs: number,
+): void {
+  const state = key === undefined ? undefined : tx.read('shared', key, 'throttle')
+  if (!throttle || key === undefined || !state) return
+  keepThrottle(tx, { name, throttle }, key, state.sentMs, withSuppressed(state.suppressed, emission, atMs))
+}
+
+function keepThrottle(
+  tx: LimitTransaction,
+  { name, throttle }: { name: string; throttle: ThrottlePlan },
+  key: string,
+  sentMs: readonly number[],
+  suppressed?: ThrottleState['suppressed'],
+): void {
+  const ends = sentMs.map((ms) => ms + throttle.everyMs)
+  const useful = Math.max(...ends, suppressed ? suppressed.lastMs + REPORT_MS : 0)
+  const state = { v: 1, limit: 'throttle', rule: name, waiting: 0, sentMs } as const
+  tx.write('shared', key, { ...state, ...(suppressed && { suppressed }) }, useful - tx.nowMs + LATE_MS)
 }
 
 /** Adds a suppressed event, with those that `after` suppressed before it. */
 function withSuppressed(
   before: ThrottleState['suppressed'],
-  { suppressed }: Emission,
+  { suppressed }: Pick<Emission, 'suppressed'>,
   atMs: number,
 ): NonNullable<ThrottleState['suppressed']> {
   return {

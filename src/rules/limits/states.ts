@@ -68,8 +68,10 @@ export interface ForResolveState extends StateHead {
   sinceMs: number
   /** Time of the last write. */
   atMs: number
-  /** Not emitted yet: waits until `for` has passed and `mute` ends. */
+  /** Not emitted yet: waits until `for` has passed, and `mute` and the window of `throttle` end. */
   pending?: { emission: StoredEmission; places: StateKeys }
+  /** When that window began; absent before the state has reached `throttle`, and in states of older versions. */
+  throttledSinceMs?: number
   /** Emitted to these sinks, with this title; until `fromMs` it waits in the group with this key. Absent if a limit suppressed it. */
   open?: { sinks: readonly string[]; fromMs: number; group?: string; order?: string; title?: string }
   /** It ended; the resolve notification is emitted at `open.fromMs`. */
@@ -165,7 +167,8 @@ export type StateOf<Kind extends LimitKind> = Extract<State, { limit: Kind }>
 
 /** The required fields of each kind of state. */
 const SHAPES: Readonly<Record<LimitKind, (it: Record<string, unknown>) => boolean>> = {
-  'for-resolve': ({ sinceMs, atMs }) => isTime(sinceMs) && isTime(atMs),
+  'for-resolve': ({ sinceMs, atMs, throttledSinceMs = 0 }) =>
+    isTime(sinceMs) && isTime(atMs) && isTime(throttledSinceMs),
   'resolve-after': ({ sinceMs, lastMs, last, about = [], sent }) =>
     isTime(sinceMs) && isTime(lastMs) && isEmission(last) && Array.isArray(about) && isTime(sent),
   count: ({ seen, atMs = 0, base = 0 }) => isTime(seen) && isTime(atMs) && isTime(base),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { LimitOutcome } from '../../../src/model/limit.ts'
 import { createLimits, limitsOf } from '../../../src/rules/limits/limits.ts'
-import { eventOf, inShort, limitedOf, limitsIn, openBed, START_MS } from './bed.ts'
+import { eventOf, inShort, limitedOf, limitsIn, openBed, START_MS, type Written } from './bed.ts'
 
 test('throttle sends at most burst in any window, and the next one says how many were suppressed', () => {
   const bed = openBed({ throttle: { every: '10m', burst: 2 } })
@@ -101,6 +101,52 @@ test('count goes on while an incident is open, and where none was sent', () => {
   const others = [500, 1000, 1500, 2000].map((at) => ({ reason: 'BackOff', uid: 'f', at, count: 3 }))
   const again = [4, 5, 6].map((count) => ({ ...event, at: 2000 + count, count }))
   expect(perRule.run({ ...event, at: 0, count: 3 }, ...others, ...again)).toEqual(['0 web', '500 web'])
+})
+
+test.each<[string, Written, number]>([
+  ['for', { for: '1m' }, 60],
+  ['resolve: true', { resolve: true }, 0],
+])(
+  'a state of %s that throttle keeps back is sent when the window ends, if it still lasts',
+  (_, rule, lasts) => {
+    const bed = openBed({ ...rule, throttle: { every: '15m', per: 'rule' } })
+    const told = bed.run(
+      { at: 0, name: 'a' },
+      { at: 300, name: 'a', holds: false },
+      { at: 400, name: 'brief' },
+      { at: 500, name: 'b' },
+      { at: 600, name: 'c' },
+      { at: 700, name: 'brief', holds: false },
+    )
+    expect(bed.suppressed.map(({ limit }) => limit)).toEqual(['throttle'])
+    bed.until(lasts + 2700)
+    expect(told.filter((it) => !it.endsWith('ended'))).toEqual([
+      `${lasts} a`,
+      `${lasts + 900} b +1`,
+      `${lasts + 1800} c`,
+    ])
+    expect(bed.counts()).toMatchObject({ matched: 4, sent: 3, throttle: 1 })
+    expect(bed.counts().waiting).toBeUndefined()
+  },
+)
+
+test('after counts a state that throttle keeps back once, and its newest event is sent', () => {
+  const bed = openBed({
+    ...{
+      for: '10s',
+      after: { count: 2, within: '1m', per: 'rule' },
+      throttle: { every: '10m', per: 'rule' },
+    },
+  })
+  const told = bed.run(
+    ...['a', 'b', 'c', 'd'].map((name, at) => ({ at, name })),
+    { at: 60, name: 'd', id: 'newest' },
+    { at: 300, name: 'e' },
+  )
+  expect(bed.until(5000)).toBe(told)
+  expect(told).toEqual(['11 b +1', '611 d +1'])
+  expect(bed.deliveries[1]?.event.id).toBe('newest')
+  expect(bed.counts()).toMatchObject({ sent: 2, after: 3 })
 })
 
 test('sample decides by the id alone', () => {
@@ -346,8 +392,9 @@ test('what lasts is then subject to after, throttle and group', () => {
   expect(bed.until(80)).toEqual(['70 digest of 2'])
   const quiet = openBed({ for: '1m', throttle: { every: '10m', per: 'rule' } })
   quiet.run({ at: 0, name: 'a' }, { at: 5, name: 'b' })
-  expect(quiet.until(900)).toEqual(['60 a'])
-  expect(quiet.counts()).toEqual({ matched: 2, sent: 1, throttle: 1 })
+  expect(quiet.until(659)).toEqual(['60 a'])
+  expect(quiet.counts()).toEqual({ matched: 2, sent: 1, waiting: 1 })
+  expect(quiet.until(660)).toEqual(['60 a', '660 b'])
 })
 
 test('resolve: {after} tells once that nothing came for so long after something was told', () => {

@@ -11,6 +11,7 @@ import {
   type Model,
   quietModel,
   throttledIncidentModel,
+  throttledStateModel,
   throttleModel,
 } from './models.ts'
 import { numRuns } from './seed.ts'
@@ -117,18 +118,19 @@ test('group does what a model does that lets each second pass', () => {
   )
 })
 
+const states = inOrder(
+  fc
+    .record({
+      at: second,
+      name,
+      type: fc.constantFrom<'MODIFIED' | 'DELETED'>('MODIFIED', 'MODIFIED', 'DELETED'),
+      holds: fc.boolean(),
+      enters: fc.boolean(),
+    })
+    .map(({ enters, ...it }) => ({ ...it, entered: it.holds && enters })),
+)
+
 test('for and resolve do what a model does that looks at each object each second', () => {
-  const states = inOrder(
-    fc
-      .record({
-        at: second,
-        name,
-        type: fc.constantFrom<'MODIFIED' | 'DELETED'>('MODIFIED', 'MODIFIED', 'DELETED'),
-        holds: fc.boolean(),
-        enters: fc.boolean(),
-      })
-      .map(({ enters, ...it }) => ({ ...it, entered: it.holds && enters })),
-  )
   void fc.assert(
     fc.property(states, fc.nat({ max: 60 }), fc.boolean(), (some, seconds, resolves) => {
       const resolve = seconds === 0 || resolves
@@ -138,6 +140,24 @@ test('for and resolve do what a model does that looks at each object each second
         some,
       )
     }),
+    runs(),
+  )
+})
+
+test('for and throttle do what a model does that looks at all that lasts each second', () => {
+  const numbers = fc.tuple(
+    fc.integer({ min: 1, max: 60 }),
+    fc.integer({ min: 1, max: 60 }),
+    fc.integer({ min: 1, max: 2 }),
+  )
+  void fc.assert(
+    fc.property(states, numbers, (some, [seconds, every, burst]) =>
+      agree(
+        { for: `${seconds}s`, throttle: { every: `${every}s`, burst, per: 'rule' } },
+        throttledStateModel(seconds, every, burst),
+        some,
+      ),
+    ),
     runs(),
   )
 })

@@ -210,3 +210,35 @@ export function countedIncidentModel(
     return told
   }
 }
+
+/** Lets each second pass: of the objects whose state has lasted, some wait until one can be sent. */
+export function throttledStateModel(forS: number, everyS: number, burst: number): Model {
+  return (happenings, untilS) => {
+    const told: string[] = []
+    const objects = new Map<string, { since: number; told: boolean }>()
+    const sent: number[] = []
+    let held = 0
+    const tellLasting = (now: number) => {
+      const lasted = [...objects].filter(([, { told, since }]) => !told && since + forS <= now)
+      for (const [name, object] of lasted.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+        if (sent.filter((at) => now - at < everyS).length >= burst) continue
+        sent.push(now)
+        object.told = true
+        told.push(`${now} ${name}${held > 0 ? ` +${held}` : ''}`)
+        held = 0
+      }
+    }
+    for (let now = 0; now <= untilS; now++) {
+      tellLasting(now)
+      for (const it of happenings.filter(({ at }) => at === now)) {
+        const object = objects.get(nameOf(it))
+        if (it.type === 'DELETED' || it.holds === false) {
+          if (object && !object.told && object.since + forS <= now) held += 1
+          objects.delete(nameOf(it))
+        } else if (!object && it.entered !== false) objects.set(nameOf(it), { since: now, told: false })
+        if (forS === 0) tellLasting(now)
+      }
+    }
+    return told
+  }
+}

@@ -365,5 +365,23 @@ test('states that are read only when they are asked for lead to the same', () =>
   const due = { shared: [], own: ['u-b:r', 'u-a:r'] }
   const outcome = decide((states) => limits.expire(due, states, START_MS + 2 * MINUTE_MS))
   expect(outcome.deliveries.map(inShort)).toEqual(['a'])
-  expect(outcome.rules.get('r')).toMatchObject({ sent: 1, waiting: -2, suppressed: { throttle: 1 } })
+  expect(outcome.rules.get('r')).toMatchObject({ sent: 1, waiting: -1, suppressed: {} })
 })
+
+test.each<[string, Written, string[]]>([
+  ['longer', { for: '1m', throttle: { every: '20m', per: 'rule' } }, ['1260 b']],
+  ['shorter', { for: '1m', throttle: { every: '5m', per: 'rule' } }, ['360 b']],
+  ['gone', { for: '1m' }, ['61 b']],
+])(
+  'a state that waits for throttle is sent by the present one, once it is evaluated: %s',
+  (_, changed, sent) => {
+    const bed = openReloads({ r: { for: '1m', throttle: { every: '10m', per: 'rule' } } })
+    bed.apply({ at: 0, name: 'a' })
+    bed.apply({ at: 1, name: 'b' })
+    bed.until(61)
+    bed.reload({ r: changed })
+    bed.apply({ at: 70, name: 'b', entered: false })
+    expect(bed.until(5000)).toEqual(sent)
+    expect(bed.memory.counts().get('r')).toMatchObject({ matched: 2, sent: 2, waiting: 0 })
+  },
+)
