@@ -29,6 +29,8 @@ export interface Change {
   type: ChangeType
   object: ScannedObject
   observedAtMs: number
+  /** Read before the watch had caught up: it can have happened while nothing was read. */
+  isCatchUp?: true
 }
 
 /** A change after the comparison with the index: it happened, and is processed once. */
@@ -40,6 +42,8 @@ export interface Transition {
   name: string
   labelsJson: string
   observedAtMs: number
+  /** See `Change.isCatchUp`. */
+  isCatchUp?: true
   synthesized: boolean
   /** Absent for a deletion that was found by a relist: only the index knows the object. */
   object?: ScannedObject

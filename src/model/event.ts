@@ -116,6 +116,8 @@ export interface ClusterEvent
   /** Undefined for cluster-scoped objects. */
   readonly namespace: string | undefined
   readonly synthesized: boolean
+  /** Read before the watch had caught up: it can have happened while nothing was read. */
+  readonly isCatchUp?: boolean
   /** It is no event: the watch does not select the object any more. It ends what rules follow. */
   readonly deselected?: boolean
   /** The normalised Event, when the object is one. */

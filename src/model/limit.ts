@@ -33,6 +33,10 @@ export interface LimitStates {
   own(key: string): string | undefined
   /** Returns who acknowledged the incident of a single object's state, as it is stored. */
   acknowledged?(key: string): string | undefined
+  /** The source whose events are evaluated; absent for timers, and in dry runs. */
+  readonly source?: string | undefined
+  /** Whether changes of a source until now are known to be unread. */
+  isUnread?(source: string): boolean
   /** Returns the number of shared states of a rule; without it they are unbounded. */
   size?(rule: string): number
 }

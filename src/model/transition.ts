@@ -10,7 +10,7 @@ export function transitionOf(
   comparison: Comparison,
   synthesized: boolean,
 ): Transition | undefined {
-  const { object, observedAtMs } = change
+  const { object, observedAtMs, isCatchUp } = change
   const base = {
     uid: object.uid,
     resourceVersion: object.resourceVersion,
@@ -18,6 +18,7 @@ export function transitionOf(
     name: object.name,
     labelsJson: object.labelsJson,
     observedAtMs,
+    ...(isCatchUp && { isCatchUp }),
     synthesized,
     object,
   }

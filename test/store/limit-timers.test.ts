@@ -4,7 +4,7 @@ import { silentLog } from '../../src/observe/log.ts'
 import { readLedger } from '../../src/store/ledger.ts'
 import { startLimitStateGc } from '../../src/store/limits/limit-state-gc.ts'
 import { encodeState } from '../../src/store/limits/limit-states.ts'
-import { fireTimers, isAllRead, startLimitTimers } from '../../src/store/limits/limit-timers.ts'
+import { fireTimers, startLimitTimers, unreadOf } from '../../src/store/limits/limit-timers.ts'
 import { type InstanceReport, publishReport } from '../../src/store/process-reports.ts'
 import { unresolved } from '../../src/watch/reflector/reflector-status.ts'
 import { waitFor } from '../wait-for.ts'
@@ -243,12 +243,13 @@ test('a reconnect that is over does not shorten the wait for a source that anoth
 test('all is read when each source is, here or elsewhere, or has nothing to read', () => {
   const standby = status({ phase: 'standby', current: false })
   const { current: _, ...older } = status()
-  expect(isAllRead([], [])).toBe(true)
-  expect(isAllRead([status(), status({ phase: 'waiting-for-kind', current: false })], [])).toBe(true)
-  expect(isAllRead([standby], [])).toBe(false)
-  expect(isAllRead([standby], [report('other', [status({ current: false })])])).toBe(false)
-  expect(isAllRead([standby], [report('older', [older])])).toBe(true)
-  expect(isAllRead([status({ phase: 'resolving', current: false })], [])).toBe(false)
+  const unread = new Set([SOURCE.key])
+  expect(unreadOf([], [])).toEqual(new Set())
+  expect(unreadOf([status(), status({ phase: 'waiting-for-kind', current: false })], [])).toEqual(new Set())
+  expect(unreadOf([standby], [])).toEqual(unread)
+  expect(unreadOf([standby], [report('other', [status({ current: false })])])).toEqual(unread)
+  expect(unreadOf([standby], [report('older', [older])])).toEqual(new Set())
+  expect(unreadOf([status({ phase: 'resolving', current: false })], [])).toEqual(unread)
 })
 
 test('where no rule has limits nobody asks for timers, after a first look', async () => {

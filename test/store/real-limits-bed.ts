@@ -74,8 +74,8 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
       limits = createLimits(others)
     },
     watch,
-    /** Decides what is due in shared states, now or at some other time. */
-    fire(nowMs?: number): Promise<boolean> {
+    /** Decides what is due in shared states, now or at some other time, while nobody has read some sources. */
+    fire(nowMs?: number, unread: ReadonlySet<string> = new Set()): Promise<boolean> {
       const { commitConnection, metrics } = it.newStore()
       const stages = { evaluator: routing, enqueued() {} }
       const asOf = { now: () => nowMs ?? clock.ms }
@@ -87,6 +87,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
         stages,
         clock: asOf,
         metrics,
+        unread,
       }
       return fireTimers(parts, `one/${++version}`, never)
     },

@@ -83,6 +83,28 @@ test.concurrent('it is told when a bookmark says that all is read', async () => 
   expect(await it.enqueued()).toEqual(['ADDED x@12', 'ADDED a@11'])
 })
 
+test.concurrent('what is read before the watch has caught up is marked, and nothing after it', async () => {
+  await using it = await startOverdue()
+  const routing = limitedRouting(smallLimits({ lastMs: 3_600_000, impatient: true }))
+  const marks = new Map<string, boolean | undefined>()
+  it.use({
+    ...routing,
+    evaluate(source, transitions) {
+      for (const { name, isCatchUp } of transitions) marks.set(name, isCatchUp)
+      return routing.evaluate(source, transitions)
+    },
+  })
+  it.start()
+  await it.reopened()
+  it.api.current()?.frame('ADDED', configMap('x', 12))
+  await waitFor(async () => (await it.position()) === '12', { what: 'the change' })
+  it.api.current()?.frame('BOOKMARK', configMap('', 13))
+  await waitFor(it.current, { what: 'all to be read' })
+  it.api.current()?.frame('ADDED', configMap('y', 14))
+  await waitFor(async () => (await it.position()) === '14', { what: 'the next change' })
+  expect(Object.fromEntries(marks)).toEqual({ x: true, y: undefined })
+})
+
 test.concurrent('it is told when the watch is where the server stood before it was opened', async () => {
   await using it = await startOverdue()
   it.api.resourceVersion = '20'

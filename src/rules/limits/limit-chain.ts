@@ -1,3 +1,4 @@
+import type { ClusterEvent } from '../../model/event.ts'
 import type { LimitName } from '../../model/limit.ts'
 import { acknowledgedBy } from './acknowledged.ts'
 import { type Emission, fromStored, sumOfSuppressed, titleOf, toStored } from './emission.ts'
@@ -233,15 +234,15 @@ function withSuppressed(
 
 type ResolveAfterPlan = NonNullable<RulePlan['resolveAfter']>
 
-/** `resolve: {after}`: a match, also a suppressed one, postpones the end of an open incident. */
+/** `resolve: {after}`: a match, also a suppressed one, postpones the end of an open incident. One that was found late is no proof of quiet before. */
 export function renewResolveAfter(
   tx: LimitTransaction,
   plan: ResolveAfterPlan,
   key: string,
-  emission: Emission,
-  atMs: number,
+  { emission, event, atMs }: { emission: Emission; event: ClusterEvent; atMs: number },
 ): void {
-  const state = resolveIfDue(tx, key, atMs, plan)
+  const isFound = event.synthesized || event.isCatchUp
+  const state = isFound ? tx.read('shared', key, 'resolve-after') : resolveIfDue(tx, key, atMs, plan)
   if (!state) return
   const last = atMs < state.lastMs ? state.last : { ...toStored(emission), sinks: state.last.sinks }
   keepResolveAfter(tx, key, plan, { ...state, lastMs: Math.max(atMs, state.lastMs), last })
@@ -294,12 +295,14 @@ function withObjectOf(
   return [{ kind, namespace, name }, ...others].slice(0, MOST_OBJECTS)
 }
 
-/** Evaluates the state when its timer is due; a reload can have moved the due time. */
+/** Evaluates the state when its timer is due; a reload can have moved the due time. An unread event could postpone it. */
 export function expireResolveAfter(
   tx: LimitTransaction,
   key: string,
   plan: ResolveAfterPlan | undefined,
 ): void {
+  const { source } = tx.read('shared', key, 'resolve-after') ?? {}
+  if (plan && source !== undefined && tx.isUnread(source)) return
   const state = resolveIfDue(tx, key, tx.nowMs, plan)
   if (state && plan) keepResolveAfter(tx, key, plan, state)
 }
@@ -339,5 +342,6 @@ function keepResolveAfter(
   state: ResolveAfterState,
 ): void {
   const dueMs = state.lastMs + afterMs
-  tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, dueMs)
+  const kept = tx.source === undefined ? state : { ...state, source: tx.source }
+  tx.write('shared', key, kept, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, dueMs)
 }

@@ -100,6 +100,15 @@ export class LimitTransaction {
     return this.#states.acknowledged?.(key)
   }
 
+  /** The source whose events are evaluated. */
+  get source(): string | undefined {
+    return this.#states.source
+  }
+
+  isUnread(source: string): boolean {
+    return this.#states.isUnread?.(source) === true
+  }
+
   /** Whether the state exists or the rule can create another one; refusals are counted. */
   hasCapacity(rule: string, key: string): boolean {
     if (this.readAny('shared', key)) return true

@@ -119,7 +119,7 @@ function applyRule(
   const { debounce: debounceKey, resolveAfter: incident } = stateKeysOf(plan, event, match)
   const { muted, sample, count, resolveAfter } = plan
   if (resolveAfter && incident !== undefined)
-    renewResolveAfter(tx, resolveAfter, incident, emissionOf(event, match.sinks), atMs)
+    renewResolveAfter(tx, resolveAfter, incident, { emission: emissionOf(event, match.sinks), event, atMs })
   const waitsAt =
     plan.debounce && debounceKey !== undefined && tx.hasCapacity(name, debounceKey) ? debounceKey : undefined
   if (waitsAt === undefined && muted?.at(atMs)) {

@@ -90,6 +90,8 @@ export interface ResolveAfterState extends StateHead {
   limit: 'resolve-after'
   sinceMs: number
   lastMs: number
+  /** The source of the last event; absent in states of older versions. */
+  source?: string
   /** The last event, for all sinks that got a notification. */
   last: StoredEmission
   /** The objects that its notifications are about, the newest first, of the last 50; absent in states of older versions. */

@@ -66,6 +66,8 @@ interface EvaluateParts {
   /** The source whose own states are read. */
   source: OwnLimits | undefined
   clock: { now(): number }
+  /** Keys of sources whose changes nobody has read. */
+  unread?: ReadonlySet<string> | undefined
 }
 
 /** Evaluates a commit's transitions; reads the limit states, under WATCH. */
@@ -81,7 +83,7 @@ export async function evaluateCommit(parts: EvaluateParts, source: Source, plan:
   const evaluation = evaluator.evaluate(source, deselected ? [...transitions, ...deselected] : transitions)
   const { limits } = evaluation
   if (!limits) return evaluatedWith(evaluator, evaluation, undefined, clock.now())
-  const states = statesOf(parts)
+  const states = statesOf(parts, source.key)
   const outcome = await states.evaluate(limits.keys, () => limits.apply(states, states.nowMs))
   return { ...evaluatedWith(evaluator, evaluation, outcome, states.nowMs), watched: watchedBy(states) }
 }
@@ -151,8 +153,8 @@ function watchedBy({ watches, turnOf }: ReadStates): Evaluated['watched'] {
   return watches ? { turnOf } : undefined
 }
 
-function statesOf({ redis, keys, source, clock }: EvaluateParts): ReadStates {
-  return new ReadStates(redis, keys, source, clock)
+function statesOf({ redis, keys, source, clock, unread }: EvaluateParts, evaluated?: string): ReadStates {
+  return new ReadStates(redis, keys, source, clock, { unread, ...(evaluated !== undefined && { evaluated }) })
 }
 
 function merged(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {

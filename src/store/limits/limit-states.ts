@@ -25,12 +25,19 @@ export interface OwnLimits {
  */
 const MOST_WATCHED = 400
 
+/** Keys of sources: the one whose events are evaluated, and those whose changes nobody has read. */
+interface Sources {
+  evaluated?: string
+  unread?: ReadonlySet<string> | undefined
+}
+
 /** The states of one transaction, read under WATCH on demand. */
 export class ReadStates implements LimitStates {
   readonly #redis: Redis
   readonly #keys: Keys
   readonly #source: OwnLimits | undefined
   readonly #clock: { now(): number }
+  readonly #sources: Sources
   #nowMs: number
   readonly #shared = new Map<string, StoredState | undefined>()
   readonly #own = new Map<string, StoredState | undefined>()
@@ -40,11 +47,18 @@ export class ReadStates implements LimitStates {
   #watched = 0
   #turnOf: string | null = null
 
-  constructor(redis: Redis, keys: Keys, source: OwnLimits | undefined, clock: { now(): number }) {
+  constructor(
+    redis: Redis,
+    keys: Keys,
+    source: OwnLimits | undefined,
+    clock: { now(): number },
+    sources: Sources = {},
+  ) {
     this.#redis = redis
     this.#keys = keys
     this.#source = source
     this.#clock = clock
+    this.#sources = sources
     this.#nowMs = clock.now()
   }
 
@@ -61,6 +75,14 @@ export class ReadStates implements LimitStates {
   /** The process that asked for its turn, at the first read of shared states. */
   get turnOf(): string | null {
     return this.#turnOf
+  }
+
+  get source(): string | undefined {
+    return this.#sources.evaluated
+  }
+
+  isUnread(source: string): boolean {
+    return this.#sources.unread?.has(source) === true
   }
 
   shared(key: string): string | undefined {

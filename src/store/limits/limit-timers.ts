@@ -96,10 +96,11 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
     if (!(due || mayBeOver) || performance.now() - faultMs < afterFaultMs) return
     // What this process reported may be older than a break of its watches.
     const others = (await readReports(redis, keys)).filter(({ id }) => id !== instance)
-    if (isAllRead(ours, others)) behindSinceMs = undefined
+    const unread = unreadOf(ours, others)
+    if (unread.size === 0) behindSinceMs = undefined
     else behindSinceMs ??= performance.now()
     if (!due || (behindSinceMs !== undefined && performance.now() - behindSinceMs < maxDelayMs)) return
-    while (await fireTimers(parts, `${instance}/${++attempts}`, signal, readMs));
+    while (await fireTimers({ ...parts, unread }, `${instance}/${++attempts}`, signal, readMs));
   }
 
   // A gauge and the watches report that Redis is unavailable.
@@ -109,17 +110,18 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
   })
 }
 
-/** Whether this or another process has read all changes of our sources. */
-export function isAllRead(
+/** Returns the keys of our sources of which neither this nor another process has read all changes. */
+export function unreadOf(
   ours: readonly WatchStatus[],
   reports: readonly Pick<InstanceReport, 'watches'>[],
-): boolean {
+): ReadonlySet<string> {
   const others = new Set(
     reports.flatMap(({ watches }) =>
       watches.filter(({ phase, current }) => phase === 'watching' && current !== false).map(({ key }) => key),
     ),
   )
-  return ours.every((status) => isRead(status) || others.has(status.key))
+  const unread = ours.filter((status) => !(isRead(status) || others.has(status.key)))
+  return new Set(unread.map(({ key }) => key))
 }
 
 function isBehind(status: WatchStatus): boolean {
@@ -140,6 +142,8 @@ interface FireParts {
   history?: Pick<History, 'entryOf'>
   clock: { now(): number }
   metrics: Metrics
+  /** Keys of sources whose changes nobody has read. */
+  unread?: ReadonlySet<string>
 }
 
 /** States in one transaction: each can have deliveries. */
@@ -155,7 +159,7 @@ const FIRED_TTL_MS = 3_600_000
  * were due states.
  */
 export async function fireTimers(
-  { commitConnection, keys, instance, stages, history, clock, metrics }: FireParts,
+  { commitConnection, keys, instance, stages, history, clock, metrics, unread }: FireParts,
   attempt: string,
   signal: AbortSignal,
   readMs = Number.POSITIVE_INFINITY,
@@ -180,7 +184,7 @@ export async function fireTimers(
         result = undefined
         return false
       }
-      const parts = { redis, keys, evaluator, source: undefined, clock: asOf }
+      const parts = { redis, keys, evaluator, source: undefined, clock: asOf, unread }
       const { outcome, postponed, nowMs: decidedMs, watched } = await expire(parts, { shared: due, own: [] })
       if (redis.stream !== stream) continue
       if (await turn.isAnothers(redis, watched?.turnOf, signal)) continue

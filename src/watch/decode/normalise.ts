@@ -122,6 +122,10 @@ class ScannedEvent implements ClusterEvent {
     return this.#transition.synthesized
   }
 
+  get isCatchUp(): boolean {
+    return this.#transition.isCatchUp === true
+  }
+
   get labels(): Readonly<Record<string, string>> {
     this.#labels ??= readLabels(this.#transition.labelsJson)
     return this.#labels

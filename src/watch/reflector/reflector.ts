@@ -265,7 +265,10 @@ class Reflector {
       const readMs = batch.full ? askedMs : clock.now()
       if (!batch.idle) {
         silent &&= progress.isCommitted(batch.resourceVersion)
-        const changes = inScope(this.#source, batch.changes, this.#report)
+        const inOrder = inScope(this.#source, batch.changes, this.#report)
+        const changes = catchUp.isCurrent
+          ? inOrder
+          : inOrder.map((it) => ({ ...it, isCatchUp: true as const }))
         position = { resourceVersion: batch.resourceVersion, resumeFrom: batch.resumeFrom }
         if (changes.length > 0 || performance.now() - committedMs >= timing.positionEveryMs) {
           await this.#commit(session, changes, position)

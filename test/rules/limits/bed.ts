@@ -39,6 +39,7 @@ export interface Happening {
   entered?: boolean
   rule?: string
   synthesized?: boolean
+  isCatchUp?: boolean
   labels?: Record<string, string>
   object?: object
 }
@@ -73,6 +74,7 @@ export function eventOf(it: Happening): ClusterEvent {
       uid: { value: uid, enumerable: true },
       time: { value: new Date(START_MS + at * 1000).toISOString(), enumerable: true },
       synthesized: { value: it.synthesized ?? false, enumerable: true },
+      isCatchUp: { value: it.isCatchUp ?? false, enumerable: true },
       object: { value: object, enumerable: true },
       objectJson: { value: Buffer.from(JSON.stringify(object)), enumerable: true },
     },

@@ -149,6 +149,20 @@ test('after counts a state that throttle keeps back once, and its newest event i
   expect(bed.counts()).toMatchObject({ sent: 2, after: 3 })
 })
 
+test('an event that was found after a time in which nothing was read does not end the incident', () => {
+  const bed = openBed({ throttle: { every: '6h' }, resolve: { after: '20m' } })
+  const event = { reason: 'BackOff', uid: 'e' }
+  bed.memory.apply([limitedOf({ ...event, at: 0 })], START_MS)
+  // No timer fires while no process runs.
+  const late = (at: number, how: object) =>
+    bed.memory
+      .apply([limitedOf({ ...event, at, ...how })], START_MS + at * 1000)
+      .deliveries.map((it) => inShort(it))
+  expect(late(1500, { isCatchUp: true })).toEqual([])
+  expect(late(3000, { synthesized: true })).toEqual([])
+  expect(late(4200, {})).toEqual(['web quiet', 'web'])
+})
+
 test('sample decides by the id alone', () => {
   const bed = openBed({ sample: 0.25 })
   bed.run(...Array.from({ length: 400 }, (_, at) => ({ at, id: `c/u/${at}/ADDED` })))
