@@ -105,19 +105,19 @@ test.each([
 test('an incident whose source cannot be read ends when that is read, and not with what happened meanwhile', async () => {
   await using it = await startRealLimits([{ name: 'r', ...limitsIn({ resolve: { after: '5m' } }) }])
   const [away, other] = [await it.watch(), await it.watch(OTHER)]
-  const told = async () => (await it.deliveries()).map(({ event }) => event.id)
+  const sent = async () => (await it.deliveries()).map(({ event }) => event.id)
   await away.happen({ at: 0, id: 'away' })
   await other.happen({ at: 0, id: 'other', name: 'db' })
   const unread = new Set([SOURCE.key])
   it.clock.ms = START_MS + 5 * MINUTE_MS
   await it.fire(undefined, unread)
-  expect(await told()).toEqual(['away', 'other', 'other/resolved/r'])
+  expect(await sent()).toEqual(['away', 'other', 'other/resolved/r'])
   it.clock.ms = START_MS + 20 * MINUTE_MS
   await it.fire(undefined, unread)
   await away.happen({ at: 20 * 60, id: 'found', isCatchUp: true })
   await it.fire()
-  expect(await told()).toEqual(['away', 'other', 'other/resolved/r', 'found'])
+  expect(await sent()).toEqual(['away', 'other', 'other/resolved/r', 'found'])
   it.clock.ms = START_MS + 25 * MINUTE_MS
   await it.fire()
-  expect((await told()).at(-1)).toBe('found/resolved/r')
+  expect((await sent()).at(-1)).toBe('found/resolved/r')
 })

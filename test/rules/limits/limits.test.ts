@@ -88,8 +88,8 @@ test('count begins again when an Event recurs after its incident has ended', () 
     count,
   })
   bed.run(backOff(0, 1), backOff(1, 3), backOff(5, 12), backOff(10, 20))
-  const told = bed.run(backOff(50, 21), backOff(51, 22), backOff(52, 23), backOff(53, 24))
-  expect(told).toEqual(['60 web', '1800 web quiet', '3120 web'])
+  const sent = bed.run(backOff(50, 21), backOff(51, 22), backOff(52, 23), backOff(53, 24))
+  expect(sent).toEqual(['60 web', '1800 web quiet', '3120 web'])
   expect(bed.until(5000).at(-1)).toBe('4380 web quiet')
 })
 
@@ -110,7 +110,7 @@ test.each<[string, Written, number]>([
   'a state of %s that throttle keeps back is sent when the window ends, if it still lasts',
   (_, rule, lasts) => {
     const bed = openBed({ ...rule, throttle: { every: '15m', per: 'rule' } })
-    const told = bed.run(
+    const sent = bed.run(
       { at: 0, name: 'a' },
       { at: 300, name: 'a', holds: false },
       { at: 400, name: 'brief' },
@@ -120,7 +120,7 @@ test.each<[string, Written, number]>([
     )
     expect(bed.suppressed.map(({ limit }) => limit)).toEqual(['throttle'])
     bed.until(lasts + 2700)
-    expect(told.filter((it) => !it.endsWith('ended'))).toEqual([
+    expect(sent.filter((it) => !it.endsWith('ended'))).toEqual([
       `${lasts} a`,
       `${lasts + 900} b +1`,
       `${lasts + 1800} c`,
@@ -138,13 +138,13 @@ test('after counts a state that throttle keeps back once, and its newest event i
       throttle: { every: '10m', per: 'rule' },
     },
   })
-  const told = bed.run(
+  const sent = bed.run(
     ...['a', 'b', 'c', 'd'].map((name, at) => ({ at, name })),
     { at: 60, name: 'd', id: 'newest' },
     { at: 300, name: 'e' },
   )
-  expect(bed.until(5000)).toBe(told)
-  expect(told).toEqual(['11 b +1', '611 d +1'])
+  expect(bed.until(5000)).toBe(sent)
+  expect(sent).toEqual(['11 b +1', '611 d +1'])
   expect(bed.deliveries[1]?.event.id).toBe('newest')
   expect(bed.counts()).toMatchObject({ sent: 2, after: 3 })
 })

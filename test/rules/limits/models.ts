@@ -184,13 +184,13 @@ export function countedIncidentModel(
   afterS: number,
 ): Model {
   return (happenings, untilS) => {
-    const told: string[] = []
+    const sent: string[] = []
     const seen = new Map<string, { count: number; base: number; at: number; passed: boolean }>()
     const open = new Map<string, number>()
     for (let now = 0; now <= untilS; now++) {
       for (const [name, last] of open) {
         if (last + afterS !== now) continue
-        told.push(`${now} ${name} quiet`)
+        sent.push(`${now} ${name} quiet`)
         open.delete(name)
       }
       for (const it of happenings.filter((one) => one.at === now)) {
@@ -203,42 +203,42 @@ export function countedIncidentModel(
         for (let n = before.count + 1 - before.base; n <= count - before.base; n++)
           if (at.includes(n) || (every !== undefined && n % every === 0)) reached = true
         seen.set(uid, { ...before, count, at: now, passed: before.passed || reached })
-        if (reached) told.push(`${now} ${nameOf(it)}`)
+        if (reached) sent.push(`${now} ${nameOf(it)}`)
         if (reached || open.has(nameOf(it))) open.set(nameOf(it), now)
       }
     }
-    return told
+    return sent
   }
 }
 
-/** Lets each second pass: of the objects whose state has lasted, some wait until one can be sent. */
+/** Lets each second pass: of the objects whose state has lasted, some wait until one can be passed. */
 export function throttledStateModel(forS: number, everyS: number, burst: number): Model {
   return (happenings, untilS) => {
-    const told: string[] = []
-    const objects = new Map<string, { since: number; told: boolean }>()
-    const sent: number[] = []
+    const sent: string[] = []
+    const objects = new Map<string, { since: number; isSent: boolean }>()
+    const passed: number[] = []
     let held = 0
-    const tellLasting = (now: number) => {
-      const lasted = [...objects].filter(([, { told, since }]) => !told && since + forS <= now)
+    const sendLasting = (now: number) => {
+      const lasted = [...objects].filter(([, { isSent, since }]) => !isSent && since + forS <= now)
       for (const [name, object] of lasted.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-        if (sent.filter((at) => now - at < everyS).length >= burst) continue
-        sent.push(now)
-        object.told = true
-        told.push(`${now} ${name}${held > 0 ? ` +${held}` : ''}`)
+        if (passed.filter((at) => now - at < everyS).length >= burst) continue
+        passed.push(now)
+        object.isSent = true
+        sent.push(`${now} ${name}${held > 0 ? ` +${held}` : ''}`)
         held = 0
       }
     }
     for (let now = 0; now <= untilS; now++) {
-      tellLasting(now)
+      sendLasting(now)
       for (const it of happenings.filter(({ at }) => at === now)) {
         const object = objects.get(nameOf(it))
         if (it.type === 'DELETED' || it.holds === false) {
-          if (object && !object.told && object.since + forS <= now) held += 1
+          if (object && !object.isSent && object.since + forS <= now) held += 1
           objects.delete(nameOf(it))
-        } else if (!object && it.entered !== false) objects.set(nameOf(it), { since: now, told: false })
-        if (forS === 0) tellLasting(now)
+        } else if (!object && it.entered !== false) objects.set(nameOf(it), { since: now, isSent: false })
+        if (forS === 0) sendLasting(now)
       }
     }
-    return told
+    return sent
   }
 }
