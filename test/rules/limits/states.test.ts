@@ -385,3 +385,14 @@ test.each<[string, Written, string[]]>([
     expect(bed.memory.counts().get('r')).toMatchObject({ matched: 2, sent: 2, waiting: 0 })
   },
 )
+
+test('a count that an older version stored goes on', () => {
+  const rule = { name: 'r', ...limitsIn({ count: { at: [3], every: 50 }, resolve: { after: '20m' } }) }
+  const stored = JSON.stringify({ v: 1, limit: 'count', rule: 'r', waiting: 0, seen: 20 })
+  const states = { shared: () => undefined, own: () => stored }
+  const sent = [21, 23, 50].filter((count) => {
+    const limited = limitedOf({ at: 7200, reason: 'BackOff', uid: 'e', count })
+    return createLimits([rule]).apply([limited], states, START_MS + 7_200_000).deliveries.length > 0
+  })
+  expect(sent).toEqual([50])
+})
