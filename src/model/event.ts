@@ -78,6 +78,8 @@ export interface EventHeader {
   resourceVersion: string
   /** When kubeherald observed it, RFC 3339 with milliseconds. */
   time: string
+  /** Of a state that waited for limits such as `for`: when it was emitted, RFC 3339. The object matched until then. */
+  heldAt?: string
   /** True when no watch event said so, but a comparison of a new list with the index. */
   synthesized?: true
   /** The normalised Event, when the object is one. */
@@ -111,7 +113,10 @@ export type RelatedKeys = Readonly<Record<keyof RelatedTexts, readonly string[]>
  */
 export interface ClusterEvent
   extends Readonly<
-    Omit<EventHeader, 'namespace' | 'synthesized' | 'event' | 'changes' | 'owner' | 'manager' | 'related'>
+    Omit<
+      EventHeader,
+      'namespace' | 'heldAt' | 'synthesized' | 'event' | 'changes' | 'owner' | 'manager' | 'related'
+    >
   > {
   /** Undefined for cluster-scoped objects. */
   readonly namespace: string | undefined

@@ -31,6 +31,11 @@ export function changeAt(input: SummaryInput, path: string): { old: unknown; new
   return undefined
 }
 
+/** Returns whether the object still has the new value of a change. */
+export function isCurrent(object: SummaryInput['object'], { path, new: now }: FieldChange): boolean {
+  return JSON.stringify(descend(object, `.${path}`)) === JSON.stringify(now)
+}
+
 export function arrow({ old, new: now }: { old?: unknown; new?: unknown }): string {
   return `${brief(old)} → ${brief(now)}`
 }

@@ -1,7 +1,17 @@
 import type { FieldChange } from '../../model/event.ts'
 import { changeAt, conditionOf, isKnown, keysChanged } from './changes.ts'
 import { because, listed, oneLine } from './phrasing.ts'
-import { at, type Draft, field, keys, type Summarizer, type SummaryInput, text, texts } from './summarizer.ts'
+import {
+  at,
+  type Draft,
+  field,
+  isHeld,
+  keys,
+  type Summarizer,
+  type SummaryInput,
+  text,
+  texts,
+} from './summarizer.ts'
 
 export const claim: Summarizer = {
   trouble(input) {
@@ -67,7 +77,7 @@ function claimState(input: SummaryInput): Draft | undefined {
   }
   if (phase !== 'Pending') return undefined
   return {
-    severity: 'info',
+    severity: volume === '' && isHeld(input) ? 'warning' : 'info',
     phrase: volume === '' ? ' is pending: it has no volume yet' : ` gets the volume ${volume}`,
   }
 }

@@ -3,7 +3,7 @@ import type { Field, Summary } from '../../sink/index.ts'
 import { clock, RESOLVED } from '../../sink/message.ts'
 import { objectTitle } from '../../text/object-title.ts'
 import { cronJob, job } from './batch.ts'
-import { changesOf, inStatus, isKnown, isNoise, wantedOf } from './changes.ts'
+import { changesOf, inStatus, isCurrent, isKnown, isNoise, wantedOf } from './changes.ts'
 import { definition, namespace, node } from './cluster-kinds.ts'
 import { claim, configMap, secret, volume } from './config-and-storage.ts'
 import { summarizeDigest } from './digest.ts'
@@ -28,6 +28,7 @@ import {
   type Draft,
   field,
   isEnding,
+  isHeld,
   ownerOf,
   type Summarizer,
   type SummaryInput,
@@ -42,23 +43,48 @@ export type { SummaryInput } from './summarizer.ts'
 
 /** Returns a summary in plain text for any kind of object. Pure; never throws, whatever the object contains. */
 export function summarize({ event, object, rule = '', notice }: SummaryInput): Summary {
-  const input = { event, object: object ?? {} }
+  const given = { event, object: object ?? {} }
+  const input = isHeld(given) ? withoutReplaced(given) : given
   if (rule === OWN_REPORT_RULE) return summarizeOwnReport(input, notice)
   const summary = summarizeChange(input)
   if (notice?.kind === 'digest') return summarizeDigest(input, notice, summary)
   return notice?.kind === 'resolved' ? summarizeResolved(input, notice, summary, rule) : summary
 }
 
+/** Of a state that waited, leaves out changes of the status with which it began and that later ones have replaced. */
+function withoutReplaced(input: SummaryInput): SummaryInput {
+  if (!isKnown(input)) return input
+  const { event, object } = input
+  const changes = changesOf(input).filter((it) => !inStatus(it) || isCurrent(object, it))
+  return { event: { ...event, changes }, object }
+}
+
+/**
+ * Returns the input for the summary of a state that waited: its status, at the time when it was emitted. The changes with which it
+ * began are used only if they concern the status.
+ */
+function asState(input: SummaryInput): SummaryInput {
+  const { event, object } = input
+  const { heldAt: time, changes: _, ...rest } = event
+  if (time === undefined) return input
+  if (at(object, 'status') === undefined) return { event: { ...event, time }, object }
+  const changes = changesOf(input)
+  const isOfStatus = changes.some((it) => inStatus(it) && !isNoise(it))
+  const header = { ...rest, type: 'MODIFIED', time, heldAt: time } as const
+  return { event: { ...header, ...(isOfStatus && { changes }) }, object }
+}
+
 function summarizeChange(input: SummaryInput): Summary {
   const { event } = input
   if (event.event) return summarizeEvent(input, event.event)
   const summarizer = summarizerOf(event)
-  const draft = draftOf(input, summarizer)
+  const state = asState(input)
+  const draft = draftOf(state, summarizer)
   const target = targetOf(input)
   const command =
     draft.command ??
-    (event.type === 'DELETED' ? eventsAbout(target) : summarizer.command?.(input) || describe(target))
-  const fields = [...(draft.fields ?? []), ...(summarizer.fields?.(input) ?? []), ...common(input)]
+    (event.type === 'DELETED' ? eventsAbout(target) : summarizer.command?.(state) || describe(target))
+  const fields = [...(draft.fields ?? []), ...(summarizer.fields?.(state) ?? []), ...common(input)]
   const changes = changesOf(input)
   return finish(
     target,

@@ -136,8 +136,14 @@ export function isRecent(input: SummaryInput, time: string): boolean {
 /** An object that becomes ready in its first minutes was not ready before. */
 const SETTLED_MS = 10 * 60_000
 
+/** Returns whether it is a state that lasted until now: its rule has waited as long as a start may take. */
+export function isHeld({ event }: SummaryInput): boolean {
+  return event.heldAt !== undefined
+}
+
 /** Is it older than a first start takes? Not known is no. */
 export function isSettled(input: SummaryInput): boolean {
+  if (isHeld(input)) return true
   const age = agoMs(input, text(input.object, 'metadata', 'creationTimestamp'))
   return age !== undefined && age > SETTLED_MS
 }

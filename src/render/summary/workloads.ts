@@ -17,6 +17,7 @@ import {
   type Draft,
   field,
   isEnding,
+  isHeld,
   isRecent,
   isSettled,
   number,
@@ -87,10 +88,10 @@ function unavailable(input: SummaryInput, it: Rollout): Draft | undefined {
     }
   }
   const [from, to] = readyChange(input)
-  if (from === undefined || to === undefined || to >= from || to >= it.desired || it.rolling) return undefined
-  if (changeAt(input, 'spec.replicas')) return undefined
-  const none = to === 0
-  const phrase = none ? ` is down, 0 of ${it.desired} ready` : ` has only ${to} of ${it.desired} ready`
+  const fell = from !== undefined && to !== undefined && to < from && !changeAt(input, 'spec.replicas')
+  if (!(fell || isHeld(input)) || it.ready >= it.desired || it.rolling) return undefined
+  const none = it.ready === 0
+  const phrase = none ? ` is down, 0 of ${it.desired} ready` : ` has only ${it.ready} of ${it.desired} ready`
   return { severity: none ? 'error' : 'warning', phrase, command: describe(targetOf(input)) }
 }
 
@@ -343,6 +344,14 @@ function scalerState(input: SummaryInput): Draft | undefined {
   }
   const most = number(object, 'spec', 'maxReplicas')
   const text = capped ? `It would take more, but ${most ?? 'that'} is its maximum.` : ''
+  if (capped && most !== undefined && (isHeld(input) || flipOf(input, 'ScalingLimited'))) {
+    return {
+      severity: 'warning',
+      phrase: ` is at its maximum of ${counted(most, 'replica')}`,
+      text,
+      quote: limited.message,
+    }
+  }
   const desired = changeAt(input, 'status.desiredReplicas')
   if (desired && typeof desired.old === 'number' && typeof desired.new === 'number') {
     return { severity: 'info', phrase: ` scaled from ${desired.old} to ${desired.new}`, text }
@@ -353,13 +362,5 @@ function scalerState(input: SummaryInput): Draft | undefined {
   ]
   if (now === undefined || then === undefined) return undefined
   if (now !== then) return { severity: 'info', phrase: ` is scaling from ${now} to ${then}`, text }
-  if (capped && flipOf(input, 'ScalingLimited')) {
-    return {
-      severity: 'warning',
-      phrase: ` is at its maximum of ${counted(most ?? now, 'replica')}`,
-      text,
-      quote: limited.message,
-    }
-  }
   return { severity: 'info', phrase: ` keeps ${counted(now, 'replica')}` }
 }

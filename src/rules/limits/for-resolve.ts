@@ -10,7 +10,7 @@ import { applyLimitChain, countThrottled } from './limit-chain.ts'
 import { DAY_MS, KEEP_MS, type LimitTransaction } from './limit-transaction.ts'
 import { isSampled, type RulePlan } from './rule-plan.ts'
 import { quietUntil, silenceOf, storedWithoutSilenced, timerMs } from './silenced.ts'
-import type { ForResolveState } from './states.ts'
+import type { ForResolveState, StoredEmission } from './states.ts'
 
 /** The state of an object that matches is kept for this time without an event of it. */
 const KEEP_OPEN_MS = 90 * DAY_MS
@@ -118,12 +118,20 @@ function update(
   const sinks = pending?.emission.sinks ?? []
   if (pending && sinks.every((sink) => match.sinks.includes(sink))) {
     const { suppressed } = pending.emission
-    const newest = toStored({ ...emissionOf(event, match.entered ? match.sinks : sinks), suppressed })
+    const now = { ...emissionOf(event, match.entered ? match.sinks : sinks), suppressed }
+    const newest = withChangesOf(pending.emission, toStored(now))
     const places = match.entered ? stateKeysOf(plan, event, match) : pending.places
     keep(tx, plan, key, { ...rest, atMs, pending: { emission: newest, places } })
   } else if (over || atMs - state.atMs > DAY_MS) {
     keep(tx, plan, key, { ...rest, atMs, ...(pending && { pending }) })
   }
+}
+
+/** A state is described by the changes with which it began, and by who made them: those of a later event need not concern it. */
+function withChangesOf(first: StoredEmission, { header, ...newest }: StoredEmission): StoredEmission {
+  const { changes: _, manager: __, ...rest } = header
+  const { changes, manager } = first.header
+  return { ...newest, header: { ...rest, ...(changes && { changes }), ...(manager && { manager }) } }
 }
 
 /** The object no longer matches: a pending notification is suppressed, an emitted one is resolved. */
@@ -224,7 +232,8 @@ function open(
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
   }
-  const emission = { ...(live ?? fromStored(stored)), sinks }
+  const heldAt = new Date(atMs).toISOString()
+  const emission = { ...(live ?? fromStored({ ...stored, header: { ...stored.header, heldAt } })), sinks }
   const keys = keysForSinks(plan.name, places, stored.sinks, sinks)
   const { after: _, ...afterAfter } = keys
   const further = throttledSinceMs === undefined ? keys : afterAfter
