@@ -58,6 +58,9 @@ export interface DigestItem {
   /** At most 200 characters. */
   message?: string
   regarding?: ObjectRef
+  /** Of another object: the title and severity of its summary. At most 200 characters; absent in digests of older versions. */
+  title?: string
+  severity?: 'error' | 'warning' | 'info' | 'resolved'
 }
 
 /** An incident is over; `event` is what ended it, or the last one where only time did. */

@@ -8,6 +8,8 @@ import { compileMessage } from '../../src/render/message.ts'
 import { MessageTemplates } from '../../src/render/message-schema.ts'
 import { endsThread, type Resolved, threadGroupOf } from '../../src/sink/index.ts'
 import { decodeEntry, encodeEntries } from '../../src/store/entry.ts'
+import { DEPLOYMENT } from '../rules/events.ts'
+import { openBed } from '../rules/limits/bed.ts'
 import { refusalOf } from '../servers/slack/limits.ts'
 import { listingOf } from '../servers/slack/listing.ts'
 import { bodyOf, loadedPresets } from '../sinks/webhook/preset-body.ts'
@@ -195,4 +197,28 @@ test('digests of a group belong together, and their end belongs to the object', 
   expect(threadGroupOf(input!, undefined)).toBe(threadGroupOf(end!, undefined))
   expect(endsThread(end!)).toBe(true)
   expect(endsThread(one!)).toBe(false)
+})
+
+test('a digest of objects says what happened to each, and is as severe as the worst', () => {
+  const bed = openBed({ group: { by: 'namespace', wait: '30s' } })
+  const down = {
+    readyReplicas: 0,
+    conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
+  }
+  const deployment = (name: string, replicas: number, status: object) =>
+    ({
+      name,
+      resource: DEPLOYMENT,
+      object: { metadata: { name, namespace: 'shop' }, spec: { replicas }, status },
+    }) as const
+  bed.run(
+    { at: 0, ...deployment('web', 3, { readyReplicas: 3, updatedReplicas: 3 }) },
+    { at: 5, ...deployment('api', 2, down) },
+  )
+  bed.until(60)
+  const { severity, title, text } = noticeMessage(bed.deliveries[0]!).summary
+  expect(severity).toBe('error')
+  expect(title).toMatch(/^2 × Deployment changes in shop/)
+  expect(text).toMatch(/• web: .*3 of 3 ready/)
+  expect(text).toMatch(/• api: could not be rolled out/)
 })

@@ -1,6 +1,7 @@
 import type { Digest, DigestItem } from '../../model/delivery.ts'
 import type { Field, Severity, Summary } from '../../sink/index.ts'
 import { clock } from '../../sink/message.ts'
+import { objectTitle } from '../../text/object-title.ts'
 import { counted } from '../../text/quantities.ts'
 import { severityOfEvent } from './events.ts'
 import {
@@ -58,9 +59,15 @@ function memberOf(item: DigestItem, { event }: SummaryInput): Member {
     ? { apiVersion: text(regarding, 'apiVersion'), kind, namespace: text(regarding, 'namespace'), name }
     : { apiVersion, kind: text(item, 'kind'), namespace: text(item, 'namespace'), name: text(item, 'name') }
   const reason = text(item, 'reason')
-  const what =
-    clause(withoutName(text(item, 'message'), target), 120) || (reason === '' ? CHANGES[item.type] : '')
+  const phrase = phraseOf(text(item, 'title'), target) || withoutName(text(item, 'message'), target)
+  const what = clause(phrase, 120) || (reason === '' ? CHANGES[item.type] : '')
   return { target, reason, what: what ?? 'changed' }
+}
+
+/** Returns the title of a summary without its object, which its line names: `evicted`. */
+function phraseOf(title: string, target: Target): string {
+  const subject = objectTitle(target)
+  return title.startsWith(subject) ? title.slice(subject.length).replace(/^[:\s]*(?:was )?/, '') : ''
 }
 
 /** Returns a message without the name of its object at the end, which its line has already: ` in pod web-1_shop(6f1c…)`. */
@@ -209,7 +216,8 @@ const RANK: Readonly<Record<Severity, number>> = { resolved: 0, info: 1, warning
 function worst({ event }: SummaryInput, items: readonly DigestItem[], first: Severity): Severity {
   const ofItems = items.map((item): Severity => {
     const reason = text(item, 'reason')
-    if (reason === '') return 'info'
+    if (reason === '')
+      return item.severity === 'error' || item.severity === 'warning' ? item.severity : 'info'
     const type = text(item, 'eventType') || (event.event?.type ?? '')
     const message = text(item, 'message')
     return severityOfEvent({ type, reason, message, count: 1, regarding: item.regarding ?? {} })

@@ -1,6 +1,7 @@
 import { type ClusterEvent, type EventHeader, headerOf, type KubeEvent } from '../../model/event.ts'
 import type { Suppression } from '../../model/limit.ts'
 import { summarize } from '../../render/summary/index.ts'
+import type { Summary } from '../../sink/index.ts'
 import { shorten } from '../../sink/template/formats.ts'
 import type { StoredEmission, SuppressedBefore } from './states.ts'
 
@@ -72,8 +73,12 @@ export function fromStored({ header, object, truncated, sinks, suppressed }: Sto
 }
 
 /** Returns the title of the summary of an event, for its resolve notification. */
-export function titleOf({ content: { header, objectJson } }: Emission): string {
-  return summarize({ event: header, object: parsed(objectJson) }).title
+export function titleOf(emission: Emission): string {
+  return summaryOf(emission).title
+}
+
+export function summaryOf({ content: { header, objectJson } }: Emission): Summary {
+  return summarize({ event: header, object: parsed(objectJson) })
 }
 
 /** An object that cannot be parsed must not stop the limits. */

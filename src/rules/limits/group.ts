@@ -1,11 +1,11 @@
 import type { Digest, DigestItem } from '../../model/delivery.ts'
-import type { EventHeader } from '../../model/event.ts'
 import { shorten } from '../../sink/template/formats.ts'
 import {
   boundedText,
   boundedTexts,
   type Emission,
   fromStored,
+  summaryOf,
   sumOfSuppressed,
   toStored,
 } from './emission.ts'
@@ -97,7 +97,7 @@ function withEvent(batch: GroupBatch | undefined, emission: Emission, atMs: numb
     fromMs: Math.min(batch?.fromMs ?? timeMs, timeMs),
     toMs: Math.max(batch?.toMs ?? timeMs, timeMs),
     ...(suppressed && { suppressed }),
-    items: items.length < MAX_ITEMS ? [...items, itemOf(header)] : items,
+    items: items.length < MAX_ITEMS ? [...items, itemOf(emission)] : items,
   }
 }
 
@@ -113,7 +113,9 @@ function keep(tx: LimitTransaction, key: string, state: GroupState | undefined):
 const MAX_ITEMS = 100
 const MAX_MESSAGE = 200
 
-function itemOf({ id, type, kind, namespace, name, time, event }: EventHeader): DigestItem {
+function itemOf(emission: Emission): DigestItem {
+  const { id, type, kind, namespace, name, time, event } = emission.content.header
+  const summary = event ? undefined : summaryOf(emission)
   return {
     id,
     type,
@@ -127,6 +129,7 @@ function itemOf({ id, type, kind, namespace, name, time, event }: EventHeader): 
       message: shorten(event.message, MAX_MESSAGE),
       regarding: boundedTexts(event.regarding),
     }),
+    ...(summary && { title: summary.title, severity: summary.severity }),
   }
 }
 
