@@ -44,9 +44,9 @@ export const node: Summarizer = {
 
 function notReady(input: SummaryInput): Draft | undefined {
   const ready = conditionOf(input, 'Ready')
-  if (!ready || ready.status === 'True') return undefined
-  const wasReady = flipOf(input, 'Ready')?.old === 'True'
-  if (ready.status === 'False' && !wasReady && !isSettled(input) && isNew(ready)) return undefined
+  if (!ready || ready.status === 'True' || (ready.status === 'False' && !isSettled(input) && isNew(ready))) {
+    return undefined
+  }
   const why = ready.status === 'Unknown' ? ': its kubelet does not answer' : because(ready.message, 80)
   const ago = agoMs(input, ready.since)
   const text = ago !== undefined && ago > 60_000 ? `It has not been ready for ${duration(ago)}.` : ''

@@ -49,7 +49,7 @@ const GOOD = [
   'Succeeded',
 ]
 
-const BAD_PHASE = /^(?:error|errored|lost|degraded|crash\w*|unhealthy|invalid)$|failed/i
+const BAD_PHASE = /^(?:failed|error|errored|lost|degraded|crash\w*|unhealthy)$/i
 const GOOD_PHASE = /^(?:ready|running|active|available|bound|healthy|succeeded|completed?|synced)$/i
 const PHASES = ['phase', 'state', 'health']
 
@@ -96,15 +96,11 @@ function speaker(input: SummaryInput): Condition | undefined {
 const UNDER_WAY =
   /progress|creat|pending|wait|provision|start|init|install|upgrad|updat|reconcil|schedul|issuing|doesnotexist|delet|suspend|paused|unknown/i
 
-const GAVE_UP = /fail|error|crash|exceeded|timeout|unschedulable|denied|invalid/i
-
 function notReady(input: SummaryInput): Draft | undefined {
-  const isBad = (it: Condition) => {
-    const calm = UNDER_WAY.test(it.reason) && !GAVE_UP.test(it.reason)
-    return it.status === 'False' && (!calm || flipOf(input, it.type)?.old === 'True')
-  }
-  const condition = GOOD.map((type) => conditionOf(input, type)).find((it) => it !== undefined && isBad(it))
-  if (!condition) return undefined
+  const condition = speaker(input)
+  if (condition?.status !== 'False') return undefined
+  const calm = UNDER_WAY.test(condition.reason) && !/fail|error|crash/i.test(condition.reason)
+  if (calm && flipOf(input, condition.type)?.old !== 'True') return undefined
   const phrase = ` is not ${separated(condition.type)}${because(condition.message || condition.reason)}`
   return { severity: 'warning', phrase, quote: condition.message, fields: about(condition) }
 }

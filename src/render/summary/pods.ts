@@ -107,9 +107,7 @@ function unschedulable(input: SummaryInput): Draft | undefined {
 
 function readiness(input: SummaryInput): Draft | undefined {
   const ready = conditionOf(input, 'Ready')
-  const flip = flipOf(input, 'Ready')
-  if (!ready || !flip) return undefined
-  const wasReady = flip.old === 'True'
+  if (!ready || !flipOf(input, 'Ready')) return undefined
   const restarts = restartsOf(containersOf(input))
   if (ready.status === 'True') {
     const after = restarts > 0 ? ` after ${counted(restarts, 'restart')}` : ''
@@ -119,17 +117,14 @@ function readiness(input: SummaryInput): Draft | undefined {
       : { severity: 'info', phrase: ' is ready' }
   }
   if (text(input.object, 'status', 'phase') === 'Succeeded') return undefined
-  if (
-    text(input.object, 'status', 'phase') === 'Pending' ||
-    (!wasReady && !isSettled(input) && restarts === 0)
-  ) {
+  if (text(input.object, 'status', 'phase') === 'Pending' || (!isSettled(input) && restarts === 0)) {
     return starting(input)
   }
   const unready = containersOf(input).filter((it) => !it.ready && !it.init)
   const which = unready.length > 0 ? `: ${listed(unready.map(({ name }) => `container ${name}`))}` : ''
   return {
     severity: 'warning',
-    phrase: ` is not ready${wasReady ? ' any more' : ''}${which}`,
+    phrase: ` is not ready any more${which}`,
     quote: ready.message,
     fields: [field('Since', ready.since)],
   }
