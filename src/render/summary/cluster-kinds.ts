@@ -44,9 +44,7 @@ export const node: Summarizer = {
 
 function notReady(input: SummaryInput): Draft | undefined {
   const ready = conditionOf(input, 'Ready')
-  if (!ready || ready.status === 'True' || (ready.status === 'False' && !isSettled(input) && isNew(ready))) {
-    return undefined
-  }
+  if (!ready || ready.status === 'True' || isNew(input, ready)) return undefined
   const why = ready.status === 'Unknown' ? ': its kubelet does not answer' : because(ready.message, 80)
   const ago = agoMs(input, ready.since)
   const text = ago !== undefined && ago > 60_000 ? `It has not been ready for ${duration(ago)}.` : ''
@@ -60,8 +58,9 @@ function notReady(input: SummaryInput): Draft | undefined {
 }
 
 /** A kubelet that just started has no network yet. */
-function isNew({ reason }: Condition): boolean {
-  return reason === 'KubeletNotReady'
+function isNew(input: SummaryInput, { status, reason }: Condition): boolean {
+  const isStarting = status === 'False' && reason === 'KubeletNotReady' && !isSettled(input)
+  return isStarting && flipOf(input, 'Ready')?.old !== 'True'
 }
 
 const PRESSURES = new Map([
@@ -97,9 +96,12 @@ function recovered(input: SummaryInput): Draft | undefined {
   const ready = conditionOf(input, 'Ready')
   const flip = flipOf(input, 'Ready')
   if (ready?.status !== 'True' || !flip) return undefined
-  if (!isSettled(input)) return { severity: 'info', phrase: ' is ready' }
   const times = changeAt(input, 'status.conditions[type=Ready].lastTransitionTime')
   const [from, to] = [timeMs(times?.old), timeMs(times?.new)]
+  const created = timeMs(input.object, 'metadata', 'creationTimestamp')
+  // A kubelet registers its node as not ready.
+  const wasReady = from !== undefined && created !== undefined && from - created >= 5_000
+  if (!wasReady && !isSettled(input)) return { severity: 'info', phrase: ' is ready' }
   const text =
     from !== undefined && to !== undefined && to > from ? `It was not ready for ${duration(to - from)}.` : ''
   return { severity: 'resolved', phrase: ' is ready again', text }

@@ -107,20 +107,23 @@ function unschedulable(input: SummaryInput): Draft | undefined {
 
 function readiness(input: SummaryInput): Draft | undefined {
   const ready = conditionOf(input, 'Ready')
-  if (!ready || !flipOf(input, 'Ready')) return undefined
+  const flip = flipOf(input, 'Ready')
+  if (!ready || !flip) return undefined
   const restarts = restartsOf(containersOf(input))
   if (ready.status === 'True') {
     const after = restarts > 0 ? ` after ${counted(restarts, 'restart')}` : ''
-    const again = restarts > 0 || (isSettled(input) && !neverReady(input))
+    const again = restarts > 0 || (wasReady(input) ?? isSettled(input))
     return again
       ? { severity: 'resolved', phrase: ` is ready again${after}` }
       : { severity: 'info', phrase: ' is ready' }
   }
   if (text(input.object, 'status', 'phase') === 'Succeeded') return undefined
-  if (text(input.object, 'status', 'phase') === 'Pending' || (!isSettled(input) && restarts === 0)) {
-    return starting(input)
-  }
+  const isYoung = text(input.object, 'status', 'phase') === 'Pending' || (!isSettled(input) && restarts === 0)
+  if (isYoung && flip.old !== 'True') return starting(input)
   const unready = containersOf(input).filter((it) => !it.ready && !it.init)
+  const runsToEnd = /^(?:Never|OnFailure)$/.test(text(input.object, 'spec', 'restartPolicy'))
+  const completed = unready.length > 0 && unready.every((it) => it.ended?.exitCode === 0)
+  if (runsToEnd && completed) return undefined
   const which = unready.length > 0 ? `: ${listed(unready.map(({ name }) => `container ${name}`))}` : ''
   return {
     severity: 'warning',
@@ -130,11 +133,14 @@ function readiness(input: SummaryInput): Draft | undefined {
   }
 }
 
-/** Whether it was not ready since its kubelet first saw it: a large image, or an application that starts for long. */
-function neverReady(input: SummaryInput): boolean {
+/**
+ * Whether it was ready before it was not: its kubelet sees it first as not ready, and a large image or a slow application may
+ * keep it so for long. Undefined if unknown.
+ */
+function wasReady(input: SummaryInput): boolean | undefined {
   const since = timeMs(changeAt(input, 'status.conditions[type=Ready].lastTransitionTime')?.old)
   const start = timeMs(input.object, 'status', 'startTime')
-  return since !== undefined && start !== undefined && since - start < 5_000
+  return since === undefined || start === undefined ? undefined : since - start >= 5_000
 }
 
 function phase(input: SummaryInput): Draft {
