@@ -49,7 +49,8 @@ const GOOD = [
   'Succeeded',
 ]
 
-const BAD_PHASE = /^(?:failed|error|errored|lost|degraded|crash\w*|unhealthy)$/i
+/** Of the phase as text with spaces. A failover that is done is `FailedOver`. */
+const BAD_PHASE = /^(?:error(?:ed)?|lost|degraded|unhealthy)$|^crash|\b(?:failed(?! over)|invalid|expired)\b/i
 const GOOD_PHASE = /^(?:ready|running|active|available|bound|healthy|succeeded|completed?|synced)$/i
 const PHASES = ['phase', 'state', 'health']
 
@@ -59,6 +60,10 @@ function phaseOf(object: SummaryInput['object']): string {
     if (found !== '' && found.length <= 40) return found
   }
   return ''
+}
+
+function isBad(phase: string): boolean {
+  return BAD_PHASE.test(separated(phase))
 }
 
 function about({ reason, since }: Condition) {
@@ -79,9 +84,11 @@ function failed(input: SummaryInput): Draft | undefined {
     }
   }
   const phase = phaseOf(input.object)
-  if (!BAD_PHASE.test(phase)) return undefined
+  if (!isBad(phase)) return undefined
   const quote = text(input.object, 'status', 'message') || text(input.object, 'status', 'reason')
-  return { severity: 'error', phrase: `${inPhase(phase)}${because(quote)}`, quote }
+  // What was valid for a time, as a grant, expires without a failure, too.
+  const severity = /^expired$/i.test(phase) ? 'warning' : 'error'
+  return { severity, phrase: `${inPhase(phase)}${because(quote)}`, quote }
 }
 
 function speaker(input: SummaryInput): Condition | undefined {
@@ -96,22 +103,43 @@ function speaker(input: SummaryInput): Condition | undefined {
 const UNDER_WAY =
   /progress|creat|pending|wait|provision|start|init|install|upgrad|updat|reconcil|schedul|issuing|doesnotexist|delet|suspend|paused|unknown/i
 
+const FAILURE = /fail|error|crash|exceeded|timeout|timedout|unschedulable|denied|invalid/i
+
 function notReady(input: SummaryInput): Draft | undefined {
-  const condition = speaker(input)
-  if (condition?.status !== 'False') return undefined
-  const calm = UNDER_WAY.test(condition.reason) && !/fail|error|crash/i.test(condition.reason)
-  if (calm && flipOf(input, condition.type)?.old !== 'True') return undefined
-  const phrase = ` is not ${separated(condition.type)}${because(condition.message || condition.reason)}`
-  return { severity: 'warning', phrase, quote: condition.message, fields: about(condition) }
+  const condition = unready(input)
+  if (!condition) return undefined
+  const { type, reason, message } = condition
+  const how = type === ISSUING ? 'could not be issued' : `is not ${separated(type)}`
+  const phrase = ` ${how}${because(message || reason)}`
+  return { severity: 'warning', phrase, quote: message, fields: about(condition) }
 }
 
+/** Returns the first good condition if it is False, else another one if its reason is a failure, as Synced is behind Ready. */
+function unready(input: SummaryInput): Condition | undefined {
+  const first = speaker(input)
+  const calm = first && UNDER_WAY.test(first.reason) && !FAILURE.test(first.reason)
+  if (first?.status === 'False' && (!calm || flipOf(input, first.type)?.old === 'True')) return first
+  return conditionsOf(input).find(
+    ({ type, status, reason }) =>
+      (GOOD.includes(type) || type === ISSUING) && status === 'False' && FAILURE.test(reason),
+  )
+}
+
+/** Of cert-manager: True while it issues, False with the reason Failed, else absent. */
+const ISSUING = 'Issuing'
+
 function becameReady(input: SummaryInput): Draft | undefined {
-  const condition = speaker(input)
+  const others = conditionsOf(input).filter(({ type }) => GOOD.includes(type) && hadFailed(input, type))
+  const condition = [speaker(input), ...others].find((it) => it?.status === 'True' && flipOf(input, it.type))
   const flip = condition && flipOf(input, condition.type)
-  if (condition?.status !== 'True' || !flip) return undefined
+  if (!flip) return undefined
   const again = isSettled(input) && (flip.old === '' || flip.old === 'False')
   const phrase = ` is ${separated(condition.type)}${again ? ' again' : ''}`
   return { severity: again ? 'resolved' : 'info', phrase }
+}
+
+function hadFailed(input: SummaryInput, type: string): boolean {
+  return FAILURE.test(text(changeAt(input, `status.conditions[type=${type}].reason`)?.old))
 }
 
 function newPhase(input: SummaryInput): Draft | undefined {
@@ -121,7 +149,7 @@ function newPhase(input: SummaryInput): Draft | undefined {
     .find((it) => text(it?.new) === phase)
   if (phase === '' || !change) return undefined
   const old = text(change.old)
-  const recovered = BAD_PHASE.test(old) && GOOD_PHASE.test(phase)
+  const recovered = isBad(old) && GOOD_PHASE.test(phase)
   const before = old === '' ? '' : `, before: ${separated(old)}`
   return { severity: recovered ? 'resolved' : 'info', phrase: `${inPhase(phase)}${before}` }
 }
@@ -129,7 +157,7 @@ function newPhase(input: SummaryInput): Draft | undefined {
 /** ` is running`, ` failed`, ` is backing up`. */
 function inPhase(phase: string): string {
   const said = clause(separated(phase), 40)
-  if (/^(?:failed|succeeded|completed)$/i.test(said)) return ` ${said.toLowerCase()}`
+  if (/^(?:(?:partially )?failed|succeeded|completed)\b/i.test(said)) return ` ${said.toLowerCase()}`
   if (/^(?:complete|error)$/i.test(said)) return ` is ${/e$/.test(said) ? 'complete' : 'in error'}`
   return ` is ${said}`
 }
