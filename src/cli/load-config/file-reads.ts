@@ -154,7 +154,7 @@ const PIECE_BYTES = 65_536
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
 /** Is it a shell's `<(…)` or standard input? It ends, and can be read only once. */
-function isPipe(path: string): boolean {
+export function isPipe(path: string): boolean {
   return /^\/(dev|proc\/self)\/(fd\/|stdin$)/.test(path)
 }
 

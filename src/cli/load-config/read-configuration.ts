@@ -5,7 +5,7 @@ import { formatProblems, type Problem } from '../../config/problem.ts'
 import { reasonOf, STANDARD_INPUT, textOf } from '../../config/read-text.ts'
 import { wantsColour } from '../output/colour.ts'
 import { UsageError } from '../usage-error.ts'
-import { digestOf, type FileReads } from './file-reads.ts'
+import { digestOf, type FileReads, isPipe } from './file-reads.ts'
 
 /** A configuration to read, as plain data that another thread can take. */
 export interface ReadSource {
@@ -114,10 +114,15 @@ export function isColoured(): boolean {
   return wantsColour(process.stderr, process.env)
 }
 
+/** A command that takes the rules and the address of Redis from a configuration reads it twice. */
+const piped = new Map<string, Promise<Buffer>>()
+
 /** Returns the text of a file, or of the standard input for `-`. Throws `UsageError` for one that is unreadable or no text. */
 export async function readInput(file: string, what = ''): Promise<string> {
   const shown = what + (file === '-' ? STANDARD_INPUT : file)
-  const bytes = await (file === '-' ? buffer(process.stdin) : readFile(file)).catch((error: unknown) => {
+  const reading = piped.get(file) ?? (file === '-' ? buffer(process.stdin) : readFile(file))
+  if (file === '-' || isPipe(file)) piped.set(file, reading)
+  const bytes = await reading.catch((error: unknown) => {
     throw cannotRead(shown, reasonOf(error))
   })
   return decode(bytes, shown)

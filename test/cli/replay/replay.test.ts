@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { createPacer } from '../../../src/cli/replay/paced.ts'
 import { continueHint } from '../../../src/cli/replay/replay.ts'
@@ -18,6 +19,7 @@ import { readLane } from '../../../src/store/lanes/read-lane.ts'
 import { readLedger } from '../../../src/store/ledger.ts'
 import { openRedis } from '../../../src/store/redis/connection.ts'
 import { checkRedis } from '../../../src/store/redis/requirements.ts'
+import { programMain } from '../../program.ts'
 import { startRedis } from '../../servers/redis.ts'
 import { headerFor, SOURCE, scanned } from '../../store/objects.ts'
 import { openDesk } from '../cli.ts'
@@ -156,6 +158,53 @@ test('without a journal or a history it says what is missing, and names of nothi
   ])
     expect((await it.run(...wrong)).code).toBe(2)
 })
+
+/** The answer of `why` for an object of the name. */
+async function whyOf(it: Awaited<ReturnType<typeof openPast>>, name: string) {
+  const { code, stdout, stderr } = await runHere(it.desk, 'why', `configmap/default/${name}`, '-o', 'json')
+  expect(code, stderr).toBe(0)
+  return JSON.parse(stdout) as { id: string; history: HistoryRecord[]; rules?: { event: { id: string } } }
+}
+
+test('why of an object is about its newest event, also if no rule matched it', async () => {
+  await using it = await openPast()
+  const idOf = (text: string) => {
+    const [name = '', version = ''] = text.split('@')
+    return headerFor(name, version, 'MODIFIED', `uid-of-${name}`).id
+  }
+  await it.happen(['a@1', 90], ['b@2', 80], ['c@3', 70], ['a@4', 10])
+  await it.delivered(['c@2', 120], ['a@1', 90], ['b@2', 80], ['c@5', 60])
+  const unmatched = await whyOf(it, 'a')
+  expect(unmatched).toMatchObject({ id: idOf('a@4'), history: [], rules: { event: { id: idOf('a@4') } } })
+  const { stdout } = await runHere(it.desk, 'why', 'configmap/default/a', '--sink', 'bus')
+  const [head = '', others = ''] = stdout.split('other events')
+  expect(head).not.toMatch(/delivered/)
+  expect(others).toMatch(/bus +all +delivered/)
+
+  const matched = await whyOf(it, 'b')
+  expect(matched).toMatchObject({ id: idOf('b@2'), rules: { event: { id: idOf('b@2') } } })
+  expect(matched.history).toHaveLength(1)
+  // The journal ended before.
+  const later = await whyOf(it, 'c')
+  expect({ id: later.id, rules: later.rules }).toEqual({ id: idOf('c@5'), rules: undefined })
+})
+
+test.each(['-c - < kubeherald.yaml', '-c <(cat kubeherald.yaml)'])(
+  'a configuration that comes through a pipe is read once, for rules and for Redis: %s',
+  async (config) => {
+    await using it = await openPast()
+    await it.delivered(['a@1', 5])
+    const line = `"$0" "$1" why configmap/default/a -o json ${config}`
+    const { env, cwd } = it.desk
+    const { stdout, stderr } = await promisify(execFile)(
+      'bash',
+      ['-c', line, process.execPath, programMain()],
+      { env, cwd, timeout: 25_000 },
+    )
+    expect(stderr).toBe('')
+    expect(JSON.parse(stdout)).toMatchObject({ history: [{ outcome: 'delivered' }] })
+  },
+)
 
 test('it waits while others wait for the sink, by number or bytes, and while Redis is nearly full', async () => {
   await using it = await openPast()
