@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { encodeEntries } from '../../src/store/entry.ts'
-import { findDeliveries, newestId } from '../../src/store/history/find-deliveries.ts'
+import { findDeliveries, newestOf } from '../../src/store/history/find-deliveries.ts'
 import { nameOf, packHistory } from '../../src/store/history/history-format.ts'
 import { historyTarget, objectTarget } from '../../src/store/history/history-target.ts'
 import { readHistory } from '../../src/store/history/read-history.ts'
@@ -65,7 +65,7 @@ test('an object whose name has the same hash is not in the story of another', as
   }
   const target = objectTarget('deploy', 'pay', 'web')
   const found = await findDeliveries(it, target, () => true)
-  expect(newestId(found)).toBe('c/uid-0/1/ADDED')
+  expect(newestOf(found)?.id).toBe('c/uid-0/1/ADDED')
   const records = await Array.fromAsync(readHistory(redis, keys, { target }))
   expect(records.map(({ event }) => event.name)).toEqual(['web'])
 })

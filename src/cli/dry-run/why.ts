@@ -12,7 +12,7 @@ import {
   type FoundDeliveries,
   type FoundLetter,
   findDeliveries,
-  newestId,
+  newestOf,
   type WaitingDelivery,
 } from '../../store/history/find-deliveries.ts'
 import { type HistoryTarget, isAboutTarget, isOf, type Sent } from '../../store/history/history-target.ts'
@@ -49,17 +49,18 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
     target,
     ({ sink, rule }) => (options.sink ?? sink) === sink && (options.rule ?? rule) === rule,
   )
-  const { records, waiting, letters, isComplete } = found
-  const id = target.id ?? newestId(found)
-  const isOfEvent = ({ delivery }: Pick<WaitingDelivery, 'delivery'>) =>
-    id === undefined || isOf(id, delivery)
-  const explained = await explainFromJournal(queue, run, { ...target, ...(id !== undefined && { id }) })
-  const shown = records.filter(
+  const { waiting, letters, isComplete } = found
+  const records = found.records.filter(
     (it) =>
-      (id === undefined || isOf(id, it)) &&
       (options.sink === undefined || it.sinks.includes(options.sink)) &&
       (options.rule === undefined || it.rule === options.rule),
   )
+  const recorded = newestOf(found)
+  const replayed = await explainFromJournal(queue, run, target, recorded?.id)
+  const { id, explained } = subjectOf(target, recorded, replayed)
+  const isOfEvent = ({ delivery }: Pick<WaitingDelivery, 'delivery'>) =>
+    id === undefined || isOf(id, delivery)
+  const shown = records.filter((it) => id === undefined || isOf(id, it))
   if (options.output !== 'table') {
     const pending = waiting.map(({ sink, delivery, isQuarantined }) => ({
       sink,
@@ -87,9 +88,10 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
     return 0
   }
   const paint = outputPaint()
-  if (shown.length === 0 && waiting.length === 0 && letters.length === 0)
+  if (records.length === 0 && waiting.length === 0 && letters.length === 0)
     print(await nothing(queue, text, options))
   const others = {
+    last: records.filter((it) => recorded && recorded.id !== id && isOf(recorded.id, it)),
     waiting: waiting.filter((it) => !isOfEvent(it)),
     letters: letters.filter((it) => !isOfEvent(it)),
   }
@@ -102,13 +104,21 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
   return 0
 }
 
-/** Replays the journal up to the event, so that limits are as they were, as far as the journal goes back. */
+interface FromJournal {
+  /** Of the newest event about the target. */
+  newest?: Explanation
+  /** Of the event with the id. */
+  recorded?: Explanation
+}
+
+/** Replays the journal up to the event, so that limits are as they were, as far as the journal goes back; for an object, to its end. */
 async function explainFromJournal(
   queue: OpenQueue,
   run: Awaited<ReturnType<typeof createDryRun>>,
   target: HistoryTarget,
-): Promise<Explanation | undefined> {
-  let found: Explanation | undefined
+  id = target.id,
+): Promise<FromJournal> {
+  const found: FromJournal = {}
   const events = replayOf(queue, {
     sinceMs: 0,
     cluster: queue.cluster,
@@ -119,11 +129,24 @@ async function explainFromJournal(
   for await (const event of events) {
     const atMs = Date.parse(event.time)
     run.advance(atMs)
-    if (isAboutTarget(target, plain(event))) found = explainEvent(run, event, atMs)
-    else if (isWatched(run.snapshot.config, event)) run.evaluate(event, atMs)
-    if (found && target.id !== undefined) break
+    if (isAboutTarget(target, plain(event))) {
+      found.newest = explainEvent(run, event, atMs)
+      if (id !== undefined && isOf(id, { event })) found.recorded = found.newest
+    } else if (isWatched(run.snapshot.config, event)) run.evaluate(event, atMs)
+    if (found.newest && target.id !== undefined) break
   }
   return found
+}
+
+/** The event that the answer is about: of an object the newest one, which only the journal has if no rule matched it. */
+function subjectOf(
+  target: HistoryTarget,
+  last: { id: string; atMs: number } | undefined,
+  { newest, recorded }: FromJournal,
+): { id: string | undefined; explained: Explanation | undefined } {
+  if (target.id !== undefined) return { id: target.id, explained: newest }
+  const isLater = newest && (!last || recorded || Date.parse(newest.event.time) > last.atMs)
+  return isLater ? { id: newest.event.id, explained: newest } : { id: last?.id, explained: recorded }
 }
 
 const plain = ({ id, kind, namespace, name, uid, event }: ClusterEvent): Sent['event'] => ({
@@ -188,12 +211,12 @@ function lettersText(letters: readonly FoundLetter[]): string {
 /** Lines of each kind about other events of the object. */
 const MOST_OTHERS = 10
 
-/** What waits and what was given up of other events of the object. */
+/** Of other events of the object: what became of the last one that a rule matched, what waits, and what was given up. */
 function othersText(
-  { waiting, letters }: Pick<FoundDeliveries, 'waiting' | 'letters'>,
+  { last, waiting, letters }: Pick<FoundDeliveries, 'waiting' | 'letters'> & { last: HistoryRecord[] },
   paint: Paint,
 ): string {
-  if (waiting.length + letters.length === 0) return ''
+  if (last.length + waiting.length + letters.length === 0) return ''
   const more = [waiting.length - MOST_OTHERS, letters.length - MOST_OTHERS].map((it) => Math.max(it, 0))
   const [waits = 0, dead = 0] = more
   const left = [
@@ -204,7 +227,10 @@ function othersText(
         ]
       : []),
   ]
-  const lines = waitingText(waiting.slice(0, MOST_OTHERS), true) + lettersText(letters.slice(0, MOST_OTHERS))
+  const lines =
+    historyText(last) +
+    waitingText(waiting.slice(0, MOST_OTHERS), true) +
+    lettersText(letters.slice(0, MOST_OTHERS))
   return `\n${paint('bold', 'other events of the object')}\n${lines}${left.join('')}`
 }
 

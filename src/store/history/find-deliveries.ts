@@ -139,12 +139,18 @@ async function recordsOf(
   return { records, isRead: true }
 }
 
-/** The event of a delivery that waits and was observed after the newest record, else that of the newest record or dead letter. */
-export function newestId({ records: [record], waiting, letters }: FoundDeliveries): string | undefined {
+/**
+ * The event of a delivery that waits and was observed after the newest record, else that of the newest record or dead letter; with a
+ * time at which it had been observed, in Unix milliseconds.
+ */
+export function newestOf(found: FoundDeliveries): { id: string; atMs: number } | undefined {
+  const { records, waiting, letters } = found
+  const [record] = records.map(({ event, atMs }) => ({ id: event.id, atMs }))
+  const [letter] = letters.map(({ delivery, atMs }) => ({ id: delivery.event.id, atMs }))
   const [newest] = waiting
     .map(({ delivery: { event } }) => ({ id: event.id, atMs: Date.parse(event.time) }))
     .toSorted((a, b) => b.atMs - a.atMs)
   const isNewer = newest && (!record || newest.atMs > record.atMs)
-  const id = isNewer ? newest.id : (record?.event.id ?? letters[0]?.delivery.event.id)
-  return id === undefined ? undefined : eventIdOf(id)
+  const it = isNewer ? newest : (record ?? letter)
+  return it && { id: eventIdOf(it.id), atMs: it.atMs }
 }
