@@ -80,8 +80,12 @@ export function watchLanes({ redis, keys, metrics, clock, configured, rules }: L
     metrics.ledgerBalanced.set(balanced ? 1 : 0)
     metrics.deadLetters.reset()
     for (const sink of configured()) metrics.deadLetters.set({ sink }, 0)
-    for (const [sink, { dead, discarded }] of Object.entries(sinks))
-      if (dead > discarded) metrics.deadLetters.set({ sink }, dead - discarded)
+    for (const [sink, { dead, discarded }] of Object.entries(sinks)) {
+      if (dead <= discarded) continue
+      metrics.deadLetters.set({ sink }, dead - discarded)
+      // Also of sinks that the configuration does not have any more: an increase is seen only of a series that was there before.
+      metrics.deadLettersDropped.inc({ sink }, 0)
+    }
   }
 
   async function sampleInstances(): Promise<void> {
