@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { createDryRun, type EventResult } from '../../src/app/dry-run/dry-run.ts'
 import { createScenario } from '../../src/cli/dry-run/scenario.ts'
@@ -8,6 +8,7 @@ import { readDryConfiguration } from '../../src/cli/load-config/configuration.ts
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import type { ChangeType } from '../../src/model/event.ts'
 import type { WatchStatus } from '../../src/model/status.ts'
+import { waitFor } from '../wait-for.ts'
 import { configuration, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
 
@@ -66,6 +67,40 @@ test('a watch that began once is enough to have seen something', () => {
   expect(neverBegan([status('reconnecting'), status('resolving', { ready: false })])).toBeUndefined()
   expect(neverBegan([status('resolving', { ready: false })])).toBe('nothing was seen: no watch has begun')
 })
+
+test('tail reads on when its output was taken: what nobody reads does not fill its memory', async () => {
+  await using cluster = await demo()
+  using desk = openDesk({ KUBECONFIG: cluster.kubeconfig })
+  desk.write('kubeherald.yaml', PODS)
+  Object.defineProperty(process.stdout, 'writableNeedDrain', { configurable: true, value: true })
+  try {
+    const running = runHere(desk, 'tail', '--all', '--until', 'oldObject != null')
+    const printed = () => vi.mocked(process.stdout.write).mock.calls.length
+    await waitFor(() => vi.isMockFunction(process.stdout.write) && printed() > 0, { what: 'the pods' })
+    const before = printed()
+    // The first of them has been printed by the second one, if it is.
+    for (let i = 0; i < 2; i++) {
+      const change = await changed(cluster.url)
+      await waitFor(async () => (await changed(cluster.url)) > change, {
+        timeoutMs: 20_000,
+        what: 'a change',
+      })
+    }
+    expect(printed()).toBe(before)
+    Object.defineProperty(process.stdout, 'writableNeedDrain', { configurable: true, value: false })
+    process.stdout.emit('drain')
+    expect(await running).toMatchObject({ code: 0 })
+  } finally {
+    Reflect.deleteProperty(process.stdout, 'writableNeedDrain')
+  }
+})
+
+/** The newest resourceVersion of the cluster's pods. */
+async function changed(url: string): Promise<number> {
+  const response = await fetch(`${url}/api/v1/pods`)
+  const { items } = (await response.json()) as { items: { metadata: { resourceVersion: string } }[] }
+  return Math.max(...items.map(({ metadata }) => Number(metadata.resourceVersion)))
+}
 
 const demo = () => startDemoCluster({ random: Math.random, clock: Date })
 const PODS = `watch: [{ kind: Pod, initial: emit }]

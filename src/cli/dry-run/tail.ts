@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createDryRun, type DryRun } from '../../app/dry-run/dry-run.ts'
 import { replayOf } from '../../app/dry-run/journal-events.ts'
@@ -121,6 +122,7 @@ async function follow(
           if (waiting) waiting.push(event)
           else feed(event, Date.now())
         }
+        return outputTaken(signal)
       },
     }),
   )
@@ -168,6 +170,11 @@ async function follow(
   ended.abort()
   const fault = neverBegan(watches.statuses())
   return { cluster, ...(fault !== undefined && { fault }) }
+}
+
+/** Resolves when the reader of the standard output has taken what was printed: events wait at the API server, not in memory. */
+async function outputTaken(signal: AbortSignal): Promise<void> {
+  if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain', { signal }).catch(() => {})
 }
 
 /** Waits until all watches have begun: at most 20 s, and after `forMs` not for those that have failed. */
