@@ -72,8 +72,8 @@ export function withoutName(message: string): string {
 
 function unavailable(input: SummaryInput, it: Rollout): Draft | undefined {
   const available = conditionOf(input, 'Available')
-  const down = available?.status === 'False' && isSettled(input) && it.desired > 0
-  if (down) {
+  const isShort = available?.status === 'False' && isSettled(input) && it.desired > 0
+  if (isShort && (isHeld(input) || !isKnown(input) || hasLost(input))) {
     const none = it.ready === 0
     // With minReadySeconds, a pod is ready before it is available.
     const few =
@@ -93,6 +93,14 @@ function unavailable(input: SummaryInput, it: Rollout): Draft | undefined {
   const none = it.ready === 0
   const phrase = none ? ` is down, 0 of ${it.desired} ready` : ` has only ${it.ready} of ${it.desired} ready`
   return { severity: none ? 'error' : 'warning', phrase, command: describe(targetOf(input)) }
+}
+
+/** Fewer are ready or available than before. After a scale-up a Deployment lacks its minimum, too. */
+function hasLost(input: SummaryInput): boolean {
+  return ['readyReplicas', 'availableReplicas'].some((name) => {
+    const { old, new: now } = changeAt(input, `status.${name}`) ?? {}
+    return (toCount(now) ?? 0) < (toCount(old) ?? 0)
+  })
 }
 
 /** How many were ready before, and now. A count of 0 is left out of the status. */
