@@ -13,6 +13,7 @@ import {
   pressure,
   scaler,
   taints,
+  UNREADY,
   UNSCHEDULABLE,
   waiting,
   workload,
@@ -151,6 +152,20 @@ const LASTING: Record<string, Lasting> = {
       { spec: { nodeName: 'w-1' } },
     ),
   },
+  'a pod that has not become ready': {
+    rule: 'slow-start',
+    rules: [
+      {
+        name: 'slow-start',
+        when: { kind: 'Pod' },
+        condition: { type: 'Ready', becomes: 'False', for: '10m' },
+      },
+    ],
+    given: [pod('0s', { phase: 'Pending' }), pod('1s', UNREADY), pod('30s', UNREADY)],
+    at: '11m',
+    title: 'Pod shop/web-1 has not become ready.*app',
+    severity: 'warning',
+  },
   'a claim whose provisioner does nothing': {
     rule: 'claim-pending',
     given: [claim('0s', 'Pending'), claim('1m', 'Pending', PROVISIONER)],
@@ -257,7 +272,7 @@ beforeAll(() => {
 afterAll(() => desk?.[Symbol.dispose]())
 
 const SETS = ruleSetNames().filter((name) => name !== 'audit')
-const WATCH = ['Node', 'PersistentVolumeClaim', 'HorizontalPodAutoscaler', 'Deployment']
+const WATCH = ['Node', 'Pod', 'PersistentVolumeClaim', 'HorizontalPodAutoscaler', 'Deployment']
 
 test.for(Object.entries(LASTING))('%s is described by its state', async ([name, it]) => {
   const { rule, rules, given, at, title, severity, end } = it

@@ -95,6 +95,21 @@ export const UNSCHEDULABLE = {
   ],
 }
 
+/** Of a pod that runs and has never been ready. */
+export const UNREADY = {
+  phase: 'Running',
+  startTime: '2026-01-05T12:00:01Z',
+  conditions: [
+    {
+      type: 'Ready',
+      status: 'False',
+      reason: 'ContainersNotReady',
+      lastTransitionTime: '2026-01-05T12:00:01Z',
+    },
+  ],
+  containerStatuses: [{ name: 'app', ready: false, restartCount: 0, state: { running: {} } }],
+}
+
 export function waiting(reason: string, message: string, more: object = {}) {
   return {
     phase: 'Pending',

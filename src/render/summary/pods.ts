@@ -124,23 +124,28 @@ function readiness(input: SummaryInput): Draft | undefined {
   const runsToEnd = /^(?:Never|OnFailure)$/.test(text(input.object, 'spec', 'restartPolicy'))
   const completed = unready.length > 0 && unready.every((it) => it.ended?.exitCode === 0)
   if (runsToEnd && completed) return undefined
+  const neverReady = afterStartMs(input, ready.since) < FIRST_LOOK_MS
   const which = unready.length > 0 ? `: ${listed(unready.map(({ name }) => `container ${name}`))}` : ''
   return {
     severity: 'warning',
-    phrase: ` is not ready any more${which}`,
+    phrase: `${neverReady ? ' has not become ready' : ' is not ready any more'}${which}`,
     quote: ready.message,
     fields: [field('Since', ready.since)],
   }
 }
 
-/**
- * Whether it was ready before it was not: its kubelet sees it first as not ready, and a large image or a slow application may
- * keep it so for long. Undefined if unknown.
- */
+/** Its kubelet sees a pod first as not ready, so soon after the start that it took. */
+const FIRST_LOOK_MS = 5_000
+
+/** Whether it was ready before it was not: a large image or a slow application may keep it so for long. Undefined if unknown. */
 function wasReady(input: SummaryInput): boolean | undefined {
-  const since = timeMs(changeAt(input, 'status.conditions[type=Ready].lastTransitionTime')?.old)
-  const start = timeMs(input.object, 'status', 'startTime')
-  return since === undefined || start === undefined ? undefined : since - start >= 5_000
+  const ms = afterStartMs(input, changeAt(input, 'status.conditions[type=Ready].lastTransitionTime')?.old)
+  return Number.isNaN(ms) ? undefined : ms >= FIRST_LOOK_MS
+}
+
+/** How long after the start of the pod a time is; NaN if unknown. */
+function afterStartMs({ object }: SummaryInput, time: unknown): number {
+  return (timeMs(time) ?? Number.NaN) - (timeMs(object, 'status', 'startTime') ?? Number.NaN)
 }
 
 function phase(input: SummaryInput): Draft {
