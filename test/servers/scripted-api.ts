@@ -83,7 +83,7 @@ export async function startScriptedApi({ tls }: ScriptedApiOptions = {}): Promis
     if (request.path === '/apis') return json(response, 200, { kind: 'APIGroupDiscoveryList', items: [] })
     if (request.path === '/api/v1/namespaces/kube-system')
       return json(response, 200, { metadata: { uid: api.clusterUid } })
-    if (!request.path.endsWith('/configmaps')) return json(response, 404, failure(404, 'NotFound'))
+    if (!/\/(?:configmaps|events)$/.test(request.path)) return json(response, 404, failure(404, 'NotFound'))
     if (request.isWatch) return watch(request, response)
     const answer = api.onList?.(request)
     if (answer) return json(response, answer.status ?? 200, answer.body, answer.headers)
@@ -192,9 +192,16 @@ function discovery(): object {
     verbs: ['get', 'list', 'watch'],
     shortNames: ['cm'],
   }
+  const events = {
+    ...configMaps,
+    resource: 'events',
+    responseKind: { group: '', version: 'v1', kind: 'Event' },
+    singularResource: 'event',
+    shortNames: ['ev'],
+  }
   return {
     kind: 'APIGroupDiscoveryList',
-    items: [{ metadata: { name: '' }, versions: [{ version: 'v1', resources: [configMaps] }] }],
+    items: [{ metadata: { name: '' }, versions: [{ version: 'v1', resources: [configMaps, events] }] }],
   }
 }
 

@@ -150,6 +150,22 @@ test.concurrent('what happened while a list was read is read before a limit is d
   expect(await it.rule()).toMatchObject({ matched: 1, sent: 0, suppressed: { for: 1 } })
 })
 
+test.concurrent('of Events, which have neither bookmarks nor a pause, each watch catches up', async () => {
+  await using it = await startWatchBed({ entries: [{ kind: 'Event' }], timing: { settleMs: FOR_EVER } })
+  const event = (name: string, version: number) => ({ ...configMap(name, version), kind: 'Event' })
+  await it.watching('10')
+  it.api.current()?.frame('ADDED', event('a', 11))
+  await waitFor(async () => (await it.position()) === '11', { what: 'the first change' })
+  it.api.resourceVersion = '20'
+  it.api.current()?.end()
+  await it.watching('11')
+  it.api.current()?.frame('ADDED', event('b', 15))
+  await waitFor(async () => (await it.position()) === '15', { what: 'the second change' })
+  expect(it.statuses()).toMatchObject([{ current: false }])
+  it.api.current()?.frame('ADDED', event('c', 20))
+  await waitFor(() => it.statuses().every(({ current }) => current === true), { what: 'all to be read' })
+})
+
 test.concurrent('a watch that breaks is behind until it is open again', async () => {
   await using it = await startOverdue()
   it.api.resourceVersion = '11'

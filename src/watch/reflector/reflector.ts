@@ -9,6 +9,7 @@ import {
 } from '../../model/change.ts'
 import { ApiFault } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
+import { isEventResource } from '../decode/kube-event.ts'
 import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts'
 import type { LeaseGuard } from '../leases/held-lease.ts'
 import { currentPosition, METADATA_WATCH } from '../list/list.ts'
@@ -200,11 +201,15 @@ class Reflector {
     return isOlder(this.#target, stored) ? 'regression' : undefined
   }
 
-  /** Up to where a watch must have read before the time of a limit may be over. Asked only when something waits. */
+  /**
+   * Up to where a watch must have read before the time of a limit may be over. Asked where something waits, and for Events: they are served
+   * without bookmarks (kubernetes/kubernetes#120348) and seldom pause, and limits of several sources wait for all of them.
+   */
   async #newest(session: SourceSession): Promise<string | undefined> {
     const known = this.#target
     this.#target = undefined
-    if (known !== undefined || session.dueMs === undefined) return known
+    const isAsked = session.dueMs !== undefined || isEventResource(this.#source.resource)
+    if (known !== undefined || !isAsked) return known
     return this.#current(this.#signal).catch(() => undefined)
   }
 
