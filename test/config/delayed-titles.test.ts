@@ -242,6 +242,33 @@ const LASTING: Record<string, Lasting> = {
     title: 'Deployment shop/web .*scaled to 0',
     severity: 'info',
   },
+  'a Deployment that stays paused': {
+    rule: 'paused',
+    rules: [{ name: 'paused', when: { kind: 'Deployment' }, 'to-state': { 'spec.paused': true }, for: '5m' }],
+    given: [
+      workload('Deployment', '0s', 3, available('True')),
+      { ...workload('Deployment', '1m', 3, available('True')), spec: { replicas: 3, paused: true } },
+      {
+        ...workload('Deployment', '2m', 3, available('True'), { labels: { team: 'pay' } }),
+        spec: { replicas: 3, paused: true },
+      },
+    ],
+    at: '7m',
+    title: 'Deployment shop/web was paused',
+    severity: 'info',
+  },
+  'a paused Deployment that goes down': {
+    rule: 'paused',
+    rules: [{ name: 'paused', when: { kind: 'Deployment' }, 'to-state': { 'spec.paused': true }, for: '5m' }],
+    given: [
+      workload('Deployment', '0s', 3, available('True')),
+      { ...workload('Deployment', '1m', 3, available('True')), spec: { replicas: 3, paused: true } },
+      { ...workload('Deployment', '2m', 0, available('False')), spec: { replicas: 3, paused: true } },
+    ],
+    at: '7m',
+    title: 'Deployment shop/web is down',
+    severity: 'error',
+  },
   'a lost node after a maintenance': {
     rule: 'lost',
     rules: [

@@ -51,6 +51,8 @@ const GOOD = [
 
 /** Of the phase as text with spaces. A failover that is done is `FailedOver`. */
 const BAD_PHASE = /^(?:error(?:ed)?|lost|degraded|unhealthy)$|^crash|\b(?:failed(?! over)|invalid|expired)\b/i
+/** Velero finishes a backup that is then `PartiallyFailed`. */
+const BEFORE_END = /^(?:finalizing|waiting)\b/i
 const GOOD_PHASE = /^(?:ready|running|active|available|bound|healthy|succeeded|completed?|synced)$/i
 const PHASES = ['phase', 'state', 'health']
 
@@ -63,7 +65,8 @@ function phaseOf(object: SummaryInput['object']): string {
 }
 
 function isBad(phase: string): boolean {
-  return BAD_PHASE.test(separated(phase))
+  const spaced = separated(phase)
+  return BAD_PHASE.test(spaced) && !BEFORE_END.test(spaced)
 }
 
 function about({ reason, since }: Condition) {

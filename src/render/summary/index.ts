@@ -61,24 +61,27 @@ function withoutReplaced(input: SummaryInput): SummaryInput {
 
 /**
  * Returns the input for the summary of a state that waited: its status, at the time when it was emitted. The changes with which it
- * began are used only if they concern the status.
+ * began are used if they concern the status, or if the desired state that they wrote is still in force and nothing is wrong.
  */
-function asState(input: SummaryInput): SummaryInput {
+function asState(input: SummaryInput, summarizer: Summarizer): SummaryInput {
   const { event, object } = input
   const { heldAt: time, changes: _, ...rest } = event
   if (time === undefined) return input
   if (at(object, 'status') === undefined) return { event: { ...event, time }, object }
   const changes = changesOf(input)
-  const isOfStatus = changes.some((it) => inStatus(it) && !isNoise(it))
   const header = { ...rest, type: 'MODIFIED', time, heldAt: time } as const
-  return { event: { ...header, ...(isOfStatus && { changes }) }, object }
+  const state = { event: header, object }
+  const isOfStatus = changes.some((it) => inStatus(it) && !isNoise(it))
+  const isInForce = wantedOf(input).some((it) => isCurrent(object, it))
+  const isUsed = isOfStatus || (isInForce && !summarizer.trouble?.(state))
+  return isUsed ? { event: { ...header, changes }, object } : state
 }
 
 function summarizeChange(input: SummaryInput): Summary {
   const { event } = input
   if (event.event) return summarizeEvent(input, event.event)
   const summarizer = summarizerOf(event)
-  const state = asState(input)
+  const state = asState(input, summarizer)
   const draft = draftOf(state, summarizer)
   const target = targetOf(input)
   const command =
