@@ -57,8 +57,9 @@ export function expireForResolve(tx: LimitTransaction, plan: RulePlan | undefine
   else if (!state?.pending) return
   else if (!plan?.tracksState || !isOfKind(plan, state.pending.emission.header))
     suppressPending(tx, key, state, 'gone')
-  else if (dueOf(tx, plan, state) <= tx.nowMs) open(tx, plan, key, state, dueOf(tx, plan, state))
-  else keep(tx, plan, key, state)
+  else if (dueOf(tx, plan, state) > tx.nowMs) keep(tx, plan, key, state)
+  // After a downtime, windows of the past would let all that wait pass together.
+  else open(tx, plan, key, state, state.throttledSinceMs === undefined ? dueOf(tx, plan, state) : tx.nowMs)
 }
 
 /** Whether the rule still matches the kind of an object that waits. */
@@ -232,7 +233,7 @@ function open(
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
   }
-  const heldAt = new Date(atMs).toISOString()
+  const heldAt = new Date(tx.nowMs).toISOString()
   const emission = { ...(live ?? fromStored({ ...stored, header: { ...stored.header, heldAt } })), sinks }
   const keys = keysForSinks(plan.name, places, stored.sinks, sinks)
   const { after: _, ...afterAfter } = keys

@@ -217,11 +217,15 @@ interface Timer {
   key: string
   limit: State['limit']
   dueMs: number
+  /** Since when the state lasts; 0 for other limits. */
+  sinceMs: number
 }
 
 function timerOf(tx: LimitTransaction, plans: Plans, scope: Scope, key: string): Timer[] {
   const state = tx.readAny(scope, key)
-  return state ? [{ scope, key, limit: state.limit, dueMs: dueMsOf(tx, state, plans.get(state.rule)) }] : []
+  if (!state) return []
+  const sinceMs = state.limit === 'for-resolve' ? state.sinceMs : 0
+  return [{ scope, key, limit: state.limit, dueMs: dueMsOf(tx, state, plans.get(state.rule)), sinceMs }]
 }
 
 function dueMsOf(tx: LimitTransaction, state: State, plan: RulePlan | undefined): number {
@@ -231,10 +235,14 @@ function dueMsOf(tx: LimitTransaction, state: State, plan: RulePlan | undefined)
   return state.limit === 'group' ? state.dueMs : 0
 }
 
-/** Shared states first: a digest comes before the resolve notifications of its incidents. The key makes the order independent of storage. */
+/**
+ * Shared states first: a digest comes before the resolve notifications of its incidents. Of states that wait for the same end, the oldest
+ * first. The key makes the order independent of storage.
+ */
 function byDueTime(a: Timer, b: Timer): number {
   if (a.dueMs !== b.dueMs) return a.dueMs - b.dueMs
   if (a.scope !== b.scope) return a.scope === 'shared' ? -1 : 1
+  if (a.sinceMs !== b.sinceMs) return a.sinceMs - b.sinceMs
   return a.key < b.key ? -1 : Number(a.key > b.key)
 }
 

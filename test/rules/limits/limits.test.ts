@@ -130,6 +130,30 @@ test.each<[string, Written, number]>([
   },
 )
 
+test('after a downtime, states that throttle keeps back still come one after the other', () => {
+  const bed = openBed({ for: '1m', throttle: { every: '15m', per: 'rule' } })
+  bed.run(...['a', 'b', 'c', 'd', 'e'].map((name, at) => ({ at, name })))
+  const sent = (at: number) => bed.memory.expire(START_MS + at * 1000).deliveries.map(inShort)
+  // The window of the first ended long ago; that of the second begins now.
+  expect([sent(7200), sent(7200), sent(7201), sent(8000)].flat()).toEqual(['a', 'b'])
+  expect(bed.until(9001)).toEqual(['8100 c', '9000 d'])
+  expect(bed.deliveries.map(({ event }) => event.heldAt)).toEqual(
+    [8100, 9000].map((at) => new Date(START_MS + at * 1000).toISOString()),
+  )
+})
+
+test('of states that wait for the same end of a window, the oldest is sent first', () => {
+  const bed = openBed({ for: '1m', throttle: { every: '15m', per: 'rule' } })
+  const sent = bed.run(
+    { at: 0, name: 'first' },
+    { at: 10, name: 'zz-oldest' },
+    { at: 800, name: 'a1' },
+    { at: 1700, name: 'a2' },
+  )
+  expect(bed.until(2800)).toBe(sent)
+  expect(sent).toEqual(['60 first', '960 zz-oldest', '1860 a1', '2760 a2'])
+})
+
 test('after counts a state that throttle keeps back once, and its newest event is sent', () => {
   const bed = openBed({
     ...{

@@ -220,7 +220,9 @@ export function throttledStateModel(forS: number, everyS: number, burst: number)
     let held = 0
     const sendLasting = (now: number) => {
       const lasted = [...objects].filter(([, { isSent, since }]) => !isSent && since + forS <= now)
-      for (const [name, object] of lasted.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+      for (const [name, object] of lasted.toSorted(
+        ([a, one], [b, two]) => one.since - two.since || (a < b ? -1 : 1),
+      )) {
         if (passed.filter((at) => now - at < everyS).length >= burst) continue
         passed.push(now)
         object.isSent = true
