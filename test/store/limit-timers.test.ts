@@ -4,7 +4,12 @@ import { silentLog } from '../../src/observe/log.ts'
 import { readLedger } from '../../src/store/ledger.ts'
 import { startLimitStateGc } from '../../src/store/limits/limit-state-gc.ts'
 import { encodeState } from '../../src/store/limits/limit-states.ts'
-import { fireTimers, startLimitTimers, unreadOf } from '../../src/store/limits/limit-timers.ts'
+import {
+  fireTimers,
+  startLimitTimers,
+  unreadOf,
+  unreadSourceOf,
+} from '../../src/store/limits/limit-timers.ts'
 import { type InstanceReport, publishReport } from '../../src/store/process-reports.ts'
 import { unresolved } from '../../src/watch/reflector/reflector-status.ts'
 import { waitFor } from '../wait-for.ts'
@@ -250,6 +255,15 @@ test('all is read when each source is, here or elsewhere, or has nothing to read
   expect(unreadOf([standby], [report('other', [status({ current: false })])])).toEqual(unread)
   expect(unreadOf([standby], [report('older', [older])])).toEqual(new Set())
   expect(unreadOf([status({ phase: 'resolving', current: false })], [])).toEqual(unread)
+})
+
+test('while kinds are not resolved, each source is unread that nobody reads', () => {
+  const unresolved = status({ key: 'ConfigMap', title: 'ConfigMap', phase: 'resolving', current: false })
+  expect(unreadSourceOf([unresolved], [])(SOURCE.key)).toBe(true)
+  expect(unreadSourceOf([unresolved], [report('other', [status()])])(SOURCE.key)).toBe(false)
+  expect(unreadSourceOf([unresolved, status()], [])(SOURCE.key)).toBe(false)
+  // Its watch was removed.
+  expect(unreadSourceOf([status({ key: 'another' })], [])(SOURCE.key)).toBe(false)
 })
 
 test('where no rule has limits nobody asks for timers, after a first look', async () => {

@@ -108,7 +108,7 @@ test('an incident whose source cannot be read ends when that is read, and not wi
   const sent = async () => (await it.deliveries()).map(({ event }) => event.id)
   await away.happen({ at: 0, id: 'away' })
   await other.happen({ at: 0, id: 'other', name: 'db' })
-  const unread = new Set([SOURCE.key])
+  const unread = (source: string) => source === SOURCE.key
   it.clock.ms = START_MS + 5 * MINUTE_MS
   await it.fire(undefined, unread)
   expect(await sent()).toEqual(['away', 'other', 'other/resolved/r'])
@@ -121,3 +121,28 @@ test('an incident whose source cannot be read ends when that is read, and not wi
   await it.fire()
   expect((await sent()).at(-1)).toBe('found/resolved/r')
 })
+
+test.each([
+  ['an event', {}],
+  ['an event that waited for debounce', { debounce: { quiet: '10s' } }],
+])(
+  'an incident whose source cannot be read for a day ends as one that is not watched: %s',
+  async (_, more) => {
+    await using it = await startRealLimits([
+      { name: 'r', ...limitsIn({ ...more, resolve: { after: '5m' } }) },
+    ])
+    const away = await it.watch()
+    const ends = async () =>
+      (await it.deliveries()).flatMap(({ notice }) => (notice?.kind === 'resolved' ? [notice.why] : []))
+    await away.happen({ at: 0, id: 'away' })
+    const unread = (source: string) => source === SOURCE.key
+    for (const minutes of [1, 10, 24 * 60]) {
+      it.clock.ms = START_MS + minutes * MINUTE_MS
+      await it.fire(undefined, unread)
+    }
+    expect(await it.deliveries()).toHaveLength(1)
+    it.clock.ms = START_MS + (24 * 60 + 10) * MINUTE_MS
+    await it.fire(undefined, unread)
+    expect(await ends()).toEqual(['unwatched'])
+  },
+)

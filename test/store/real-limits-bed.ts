@@ -75,7 +75,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
     },
     watch,
     /** Decides what is due in shared states, now or at some other time, while nobody has read some sources. */
-    fire(nowMs?: number, unread: ReadonlySet<string> = new Set()): Promise<boolean> {
+    fire(nowMs?: number, isUnread: (source: string) => boolean = () => false): Promise<boolean> {
       const { commitConnection, metrics } = it.newStore()
       const stages = { evaluator: routing, enqueued() {} }
       const asOf = { now: () => nowMs ?? clock.ms }
@@ -87,7 +87,7 @@ export async function startRealLimits(rules: readonly LimitedRule[]) {
         stages,
         clock: asOf,
         metrics,
-        unread,
+        isUnread,
       }
       return fireTimers(parts, `one/${++version}`, never)
     },

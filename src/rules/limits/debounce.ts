@@ -31,6 +31,7 @@ export function debounce(
     lastMs: Math.max(atMs, before?.lastMs ?? atMs),
     newest: toStored({ ...emission, suppressed }),
     places,
+    ...(tx.source !== undefined && { source: tx.source }),
   }
   const dueMs = keep(tx, plan, key, state)
   if (before) suppressWaiting(tx, before, 'debounce', dueMs)
@@ -109,11 +110,12 @@ export function flushDebounced(
     return undefined
   }
   tx.counters.count(state.rule, 'waiting', -1)
-  const { rule, newest } = state
+  const { rule, newest, source } = state
   const sinks = storedWithoutSilenced(tx, rule, newest, dueMs)
   if (sinks.length === 0) return undefined
   const emission = { ...fromStored(newest), sinks }
-  if (plan) applyLimitChain(tx, plan, keysForSinks(rule, state.places, newest.sinks, sinks), emission, dueMs)
+  const keys = plan && keysForSinks(rule, state.places, newest.sinks, sinks)
+  if (plan && keys) applyLimitChain(tx, plan, keys, emission, dueMs, { source })
   else {
     tx.counters.count(state.rule, 'sent')
     tx.emit(state.rule, emission)

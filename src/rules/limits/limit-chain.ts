@@ -27,7 +27,7 @@ type LimitResult =
 /**
  * Applies after ─▶ throttle ─▶ group ─▶ sinks. A limit that the rule did not have when the event came lets it pass. So does a limit
  * that is at capacity: an extra notification is better than a missing one. `throttle` does not suppress a state, which can last longer than
- * its window.
+ * its window. `source` is that of the event, also of one that waited.
  */
 export function applyLimitChain(
   tx: LimitTransaction,
@@ -35,7 +35,7 @@ export function applyLimitChain(
   keys: StateKeys,
   event: Emission,
   atMs: number,
-  { isState = false } = {},
+  { isState = false, source = tx.source }: { isState?: boolean; source?: string | undefined } = {},
 ): LimitResult {
   const { name, after, throttle, group, resolveAfter } = plan
   let emission = event
@@ -63,7 +63,8 @@ export function applyLimitChain(
   if (resolveAfter && keys.resolveAfter !== undefined && tx.hasCapacity(name, keys.resolveAfter)) {
     const order = orderOf(result, resolveAfter, group)
     const throttleKey = throttlesIncident(plan, emission) ? keys.throttle : undefined
-    openResolveAfter(tx, { ...plan, resolveAfter }, keys.resolveAfter, { emission, atMs, order, throttleKey })
+    const opening = { emission, atMs, order, throttleKey, source }
+    openResolveAfter(tx, { ...plan, resolveAfter }, keys.resolveAfter, opening)
   }
   return result
 }
@@ -245,7 +246,9 @@ export function renewResolveAfter(
   const state = isFound ? tx.read('shared', key, 'resolve-after') : resolveIfDue(tx, key, atMs, plan)
   if (!state) return
   const last = atMs < state.lastMs ? state.last : { ...toStored(emission), sinks: state.last.sinks }
-  keepResolveAfter(tx, key, plan, { ...state, lastMs: Math.max(atMs, state.lastMs), last })
+  const source = tx.source ?? state.source
+  const renewed = { ...state, lastMs: Math.max(atMs, state.lastMs), last }
+  keepResolveAfter(tx, key, plan, { ...renewed, ...(source !== undefined && { source }) })
 }
 
 /** An event was emitted, or waits in a group: the incident is open. */
@@ -258,10 +261,12 @@ function openResolveAfter(
     atMs: number
     order: string | undefined
     throttleKey: string | undefined
+    source: string | undefined
   },
 ): void {
   const { emission, atMs, order, throttleKey } = opening
   const state = resolveIfDue(tx, key, atMs, resolveAfter)
+  const source = opening.source ?? state?.source
   const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
   const last = state?.last ?? toStored({ ...emission, suppressed: undefined })
   keepResolveAfter(tx, key, resolveAfter, {
@@ -276,6 +281,7 @@ function openResolveAfter(
     sent: (state?.sent ?? 0) + 1,
     ...(order !== undefined && { order }),
     ...(throttleKey !== undefined && { throttleKey }),
+    ...(source !== undefined && { source }),
     ...(state?.ack && { ack: state.ack }),
   })
 }
@@ -295,14 +301,18 @@ function withObjectOf(
   return [{ kind, namespace, name }, ...others].slice(0, MOST_OBJECTS)
 }
 
+/** An incident waits for so long for a source that cannot be read. */
+const UNREAD_MS = DAY_MS
+
 /** Evaluates the state when its timer is due; a reload can have moved the due time. An unread event could postpone it. */
 export function expireResolveAfter(
   tx: LimitTransaction,
   key: string,
   plan: ResolveAfterPlan | undefined,
 ): void {
-  const { source } = tx.read('shared', key, 'resolve-after') ?? {}
-  if (plan && source !== undefined && tx.isUnread(source)) return
+  const { source, lastMs = 0 } = tx.read('shared', key, 'resolve-after') ?? {}
+  const isUnread = source !== undefined && tx.isUnread(source)
+  if (plan && isUnread && tx.nowMs < lastMs + plan.afterMs + UNREAD_MS) return
   const state = resolveIfDue(tx, key, tx.nowMs, plan)
   if (state && plan) keepResolveAfter(tx, key, plan, state)
 }
@@ -327,7 +337,8 @@ function resolveIfDue(
   const [since, at] = [state.sinceMs, atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
   tx.counters.count(state.rule, 'notices')
   const last = fromStored(state.last)
-  const why = plan ? 'quiet' : 'unwatched'
+  const isUnread = state.source !== undefined && tx.isUnread(state.source)
+  const why = plan && !isUnread ? 'quiet' : 'unwatched'
   const notice = { kind: 'resolved', since, at, why, title: titleOf(last) } as const
   tx.emit(state.rule, last, { notice, order: state.order })
   const throttled = state.throttleKey
@@ -342,6 +353,5 @@ function keepResolveAfter(
   state: ResolveAfterState,
 ): void {
   const dueMs = state.lastMs + afterMs
-  const kept = tx.source === undefined ? state : { ...state, source: tx.source }
-  tx.write('shared', key, kept, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, dueMs)
+  tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, dueMs)
 }

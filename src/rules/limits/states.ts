@@ -123,6 +123,8 @@ export interface DebounceState extends StateHead {
   lastMs: number
   newest: StoredEmission
   places: StateKeys
+  /** The source of the newest event; absent in states of older versions. */
+  source?: string
 }
 
 /** `after`: times of the events that count. */

@@ -66,8 +66,8 @@ interface EvaluateParts {
   /** The source whose own states are read. */
   source: OwnLimits | undefined
   clock: { now(): number }
-  /** Keys of sources whose changes nobody has read. */
-  unread?: ReadonlySet<string> | undefined
+  /** Whether a source has changes that nobody has read. */
+  isUnread?: ((source: string) => boolean) | undefined
 }
 
 /** Evaluates a commit's transitions; reads the limit states, under WATCH. */
@@ -153,8 +153,11 @@ function watchedBy({ watches, turnOf }: ReadStates): Evaluated['watched'] {
   return watches ? { turnOf } : undefined
 }
 
-function statesOf({ redis, keys, source, clock, unread }: EvaluateParts, evaluated?: string): ReadStates {
-  return new ReadStates(redis, keys, source, clock, { unread, ...(evaluated !== undefined && { evaluated }) })
+function statesOf({ redis, keys, source, clock, isUnread }: EvaluateParts, evaluated?: string): ReadStates {
+  return new ReadStates(redis, keys, source, clock, {
+    isUnread,
+    ...(evaluated !== undefined && { evaluated }),
+  })
 }
 
 function merged(a: LimitOutcome | undefined, b: LimitOutcome): LimitOutcome {

@@ -28,7 +28,7 @@ const MOST_WATCHED = 400
 /** Keys of sources: the one whose events are evaluated, and those whose changes nobody has read. */
 interface Sources {
   evaluated?: string
-  unread?: ReadonlySet<string> | undefined
+  isUnread?: ((source: string) => boolean) | undefined
 }
 
 /** The states of one transaction, read under WATCH on demand. */
@@ -82,7 +82,7 @@ export class ReadStates implements LimitStates {
   }
 
   isUnread(source: string): boolean {
-    return this.#sources.unread?.has(source) === true
+    return this.#sources.isUnread?.(source) === true
   }
 
   shared(key: string): string | undefined {

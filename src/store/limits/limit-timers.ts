@@ -96,11 +96,11 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
     if (!(due || mayBeOver) || performance.now() - faultMs < afterFaultMs) return
     // What this process reported may be older than a break of its watches.
     const others = (await readReports(redis, keys)).filter(({ id }) => id !== instance)
-    const unread = unreadOf(ours, others)
-    if (unread.size === 0) behindSinceMs = undefined
+    if (unreadOf(ours, others).size === 0) behindSinceMs = undefined
     else behindSinceMs ??= performance.now()
     if (!due || (behindSinceMs !== undefined && performance.now() - behindSinceMs < maxDelayMs)) return
-    while (await fireTimers({ ...parts, unread }, `${instance}/${++attempts}`, signal, readMs));
+    const isUnread = unreadSourceOf(ours, others)
+    while (await fireTimers({ ...parts, isUnread }, `${instance}/${++attempts}`, signal, readMs));
   }
 
   // A gauge and the watches report that Redis is unavailable.
@@ -110,18 +110,32 @@ export function startLimitTimers(parts: LimitTimersParts): { close(): Promise<vo
   })
 }
 
+type Reports = readonly Pick<InstanceReport, 'watches'>[]
+
 /** Returns the keys of our sources of which neither this nor another process has read all changes. */
-export function unreadOf(
-  ours: readonly WatchStatus[],
-  reports: readonly Pick<InstanceReport, 'watches'>[],
-): ReadonlySet<string> {
-  const others = new Set(
-    reports.flatMap(({ watches }) =>
-      watches.filter(({ phase, current }) => phase === 'watching' && current !== false).map(({ key }) => key),
-    ),
-  )
+export function unreadOf(ours: readonly WatchStatus[], reports: Reports): ReadonlySet<string> {
+  const others = readElsewhere(reports)
   const unread = ours.filter((status) => !(isRead(status) || others.has(status.key)))
   return new Set(unread.map(({ key }) => key))
+}
+
+/**
+ * Returns whether a source has changes that neither this nor another process has read. While a kind is not resolved, as at a start without
+ * the API server, it is not known which sources it has: then each is unread that nobody is known to read.
+ */
+export function unreadSourceOf(ours: readonly WatchStatus[], reports: Reports): (key: string) => boolean {
+  const unread = unreadOf(ours, reports)
+  if (!ours.some(({ phase }) => phase === 'resolving')) return (key) => unread.has(key)
+  const others = readElsewhere(reports)
+  const here = new Set(ours.filter(isRead).map(({ key }) => key))
+  return (key) => !here.has(key) && !others.has(key)
+}
+
+function readElsewhere(reports: Reports): ReadonlySet<string> {
+  const read = reports.flatMap(({ watches }) =>
+    watches.filter(({ phase, current }) => phase === 'watching' && current !== false),
+  )
+  return new Set(read.map(({ key }) => key))
 }
 
 function isBehind(status: WatchStatus): boolean {
@@ -142,8 +156,8 @@ interface FireParts {
   history?: Pick<History, 'entryOf'>
   clock: { now(): number }
   metrics: Metrics
-  /** Keys of sources whose changes nobody has read. */
-  unread?: ReadonlySet<string>
+  /** Whether a source has changes that nobody has read. */
+  isUnread?: (source: string) => boolean
 }
 
 /** States in one transaction: each can have deliveries. */
@@ -159,7 +173,7 @@ const FIRED_TTL_MS = 3_600_000
  * were due states.
  */
 export async function fireTimers(
-  { commitConnection, keys, instance, stages, history, clock, metrics, unread }: FireParts,
+  { commitConnection, keys, instance, stages, history, clock, metrics, isUnread }: FireParts,
   attempt: string,
   signal: AbortSignal,
   readMs = Number.POSITIVE_INFINITY,
@@ -184,7 +198,7 @@ export async function fireTimers(
         result = undefined
         return false
       }
-      const parts = { redis, keys, evaluator, source: undefined, clock: asOf, unread }
+      const parts = { redis, keys, evaluator, source: undefined, clock: asOf, isUnread }
       const { outcome, postponed, nowMs: decidedMs, watched } = await expire(parts, { shared: due, own: [] })
       if (redis.stream !== stream) continue
       if (await turn.isAnothers(redis, watched?.turnOf, signal)) continue
