@@ -68,15 +68,16 @@ test('a watch that began once is enough to have seen something', () => {
   expect(neverBegan([status('resolving', { ready: false })])).toBe('nothing was seen: no watch has begun')
 })
 
-test('tail reads on when its output was taken: what nobody reads does not fill its memory', async () => {
+test('tail reads on when its output was taken: what nobody reads neither fills its memory nor is idle', async () => {
   await using cluster = await demo()
   using desk = openDesk({ KUBECONFIG: cluster.kubeconfig })
-  desk.write('kubeherald.yaml', PODS)
+  desk.write('kubeherald.yaml', PODS.replace('{ kind: Pod, initial: emit }', 'Pod'))
   Object.defineProperty(process.stdout, 'writableNeedDrain', { configurable: true, value: true })
   try {
-    const running = runHere(desk, 'tail', '--all', '--until', 'oldObject != null')
+    const running = runHere(desk, 'tail', '--all', '--idle', '1s')
     const printed = () => vi.mocked(process.stdout.write).mock.calls.length
-    await waitFor(() => vi.isMockFunction(process.stdout.write) && printed() > 0, { what: 'the pods' })
+    await waitFor(() => vi.isMockFunction(process.stdout.write) && printed() > 0, { what: 'a change' })
+    const heldMs = performance.now()
     const before = printed()
     // The first of them has been printed by the second one, if it is.
     for (let i = 0; i < 2; i++) {
@@ -86,9 +87,13 @@ test('tail reads on when its output was taken: what nobody reads does not fill i
         what: 'a change',
       })
     }
+    await waitFor(() => performance.now() - heldMs > 2_000, { what: 'the idle time' })
+    expect(await Promise.race([running, 'runs'])).toBe('runs')
     expect(printed()).toBe(before)
     Object.defineProperty(process.stdout, 'writableNeedDrain', { configurable: true, value: false })
     process.stdout.emit('drain')
+    await waitFor(() => printed() > before, { what: 'what came meanwhile' })
+    process.stdout.emit('error', Object.assign(new Error('closed'), { code: 'EPIPE' }))
     expect(await running).toMatchObject({ code: 0 })
   } finally {
     Reflect.deleteProperty(process.stdout, 'writableNeedDrain')

@@ -32,6 +32,8 @@ interface TailOptions extends TailFilter, TailEndOptions, OutputOptions, PluginO
 }
 
 const TIMERS_MS = 500
+/** So many live events wait for the journal in memory, with the rest of their commits. */
+const MOST_WAITING = 1_000
 const READY_MS = 20_000
 
 /** Prints the deliveries of live events; sends nothing and writes nothing anywhere. */
@@ -95,6 +97,9 @@ async function follow(
   const salt = randomBytes(16)
   // Live events wait while the journal is read; those that it has already are skipped.
   let waiting: ClusterEvent[] | undefined = journal && []
+  const journalRead = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => journalRead.resolve())
+  const outputTaken = createOutputWait(signal)
   const feed = (event: ClusterEvent, atMs: number) => {
     if (signal.aborted) return
     try {
@@ -122,7 +127,7 @@ async function follow(
           if (waiting) waiting.push(event)
           else feed(event, Date.now())
         }
-        return outputTaken(signal)
+        return waiting && waiting.length > MOST_WAITING ? journalRead.promise : outputTaken()
       },
     }),
   )
@@ -146,13 +151,18 @@ async function follow(
       atMs = Math.max(atMs, Date.parse(event.time))
       // The journal has what all watches of that time read.
       if (isWatched(config, event)) feed(event, atMs)
+      await outputTaken()
     }
     // A private Redis of its own would keep `run` from the state directory.
     await journal[Symbol.asyncDispose]()
     if (seen.size === 0) note('note: the journal has nothing of that time\n')
     const missed = waiting.filter(({ id }) => !seen.has(id))
     waiting = undefined
-    for (const event of missed) feed(event, Math.max(atMs, Date.parse(event.time)))
+    for (const event of missed) {
+      feed(event, Math.max(atMs, Date.parse(event.time)))
+      await outputTaken()
+    }
+    journalRead.resolve()
   }
   if (forMs !== undefined) {
     const began = watches.statuses().some((it) => it.ready)
@@ -164,17 +174,32 @@ async function follow(
   const noteRecovery = createRecoveryNote((line) => note(`${line}\n`))
   while (!signal.aborted && !end.isIdle(performance.now())) {
     for (const timer of run.advance(Date.now())) printer.timer(timer)
+    // Events that wait for the reader of the output are no pause between events.
+    if (process.stdout.writableNeedDrain) end.begin(performance.now())
     noteRecovery(watches.statuses())
     await pause(TIMERS_MS, undefined, { signal }).catch(() => {})
   }
   ended.abort()
-  const fault = neverBegan(watches.statuses())
+  // A watch whose reader has not taken the first list yet has begun.
+  const fault = printer.counts().events > 0 ? undefined : neverBegan(watches.statuses())
   return { cluster, ...(fault !== undefined && { fault }) }
 }
 
-/** Resolves when the reader of the standard output has taken what was printed: events wait at the API server, not in memory. */
-async function outputTaken(signal: AbortSignal): Promise<void> {
-  if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain', { signal }).catch(() => {})
+/** Returns a wait until the reader of the standard output has taken what was printed: events wait at the API server, not in memory. */
+function createOutputWait(signal: AbortSignal): () => Promise<void> | undefined {
+  let taken: Promise<void> | undefined
+  return () => {
+    if (!process.stdout.writableNeedDrain) return undefined
+    const drained = () =>
+      once(process.stdout, 'drain', { signal }).then(
+        () => {},
+        () => {},
+      )
+    taken ??= drained().finally(() => {
+      taken = undefined
+    })
+    return taken
+  }
 }
 
 /** Waits until all watches have begun: at most 20 s, and after `forMs` not for those that have failed. */
