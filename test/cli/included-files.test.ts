@@ -104,6 +104,11 @@ test('while a configuration is not good, a password of Redis that was exchanged 
   await folder.replace('password', 'second')
   await waitFor(() => running.passwords.at(-1) === 'second', { what: 'the new password' })
   expect(running.names()).toBe('a1')
+  // One that lacks it, as half an edit does, takes nothing away.
+  const { length } = running.passwords
+  await folder.replace('kubeherald.yaml', file(rule('a3', 'nowhere')).replace(/, password: "[^"]*"/, ''))
+  await waitFor(() => running.passwords.length > length, { what: 'the next rejection' })
+  expect(running.passwords.at(-1)).toBe('second')
 })
 
 test('an included file that is not good keeps what runs, and is told with its place', async () => {

@@ -40,6 +40,7 @@ export function followConfiguration(
   const { app, output } = options
   const { log } = output
   let { reads, shownWarnings } = configuration
+  let { redis } = configuration.config
   let reported: string | undefined
   let running: Promise<void> | undefined
   let askedAgain = false
@@ -57,7 +58,8 @@ export function followConfiguration(
   }
 
   async function accept(again: Extract<Reread, { ok: true }>): Promise<void> {
-    app.renewRedis(again.config.redis)
+    redis = again.config.redis
+    app.renewRedis(redis)
     const changes = await app.apply(again.config)
     reported = undefined
     const restart = restartKeys(configuration.config, again.config)
@@ -70,13 +72,15 @@ export function followConfiguration(
     if (restart.length > 0) log.warn({ keys: restart }, describeRestart(restart))
   }
 
-  /** Takes over credentials that were exchanged, whatever is wrong elsewhere in the file. */
+  /** Takes over credentials that were exchanged, whatever is wrong with rules and sinks. Those that the file lacks stay. */
   async function renewRedis(): Promise<void> {
     const { file } = configuration
     if (file === undefined) return
     try {
       // A pipe can be read once.
-      if ((await stat(file)).isFile()) app.renewRedis((await readStorageSettings(file)).redis)
+      if (!(await stat(file)).isFile()) return
+      redis = { ...redis, ...(await readStorageSettings(file)).redis }
+      app.renewRedis(redis)
     } catch {
       // The section itself is not good, or the file is gone: that was reported.
     }
