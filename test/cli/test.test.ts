@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { programMain } from '../program.ts'
 import type { Desk } from './cli.ts'
 import { runHere } from './here.ts'
 import { openProofDesk, RULES } from './proof-fixture.ts'
@@ -396,6 +398,16 @@ test('test --help shows a test', async () => {
 function withoutTimes(text: string): string {
   return text.replace(/\d+ ms/g, 'N ms')
 }
+
+test('a configuration on standard input has its tests in the working directory', () => {
+  using desk = openProofDesk()
+  const config = 'watch: [Event]\nsinks: { a: { type: stdout } }\nrules: [{ name: all, to: a }]\n'
+  desk.write('own_test.yaml', 'tests: [{ name: own, given: { kind: Event }, expect: { rule: all } }]\n')
+  const { env, cwd } = desk
+  const args = [programMain(), 'test', '-c', '-']
+  const stdout = execFileSync(process.execPath, args, { input: config, env, cwd, encoding: 'utf8' })
+  expect(stdout).toContain('1 passed')
+})
 
 test('tests are looked for next to the files of the configuration, not where it is run from', async () => {
   using desk = openProofDesk()

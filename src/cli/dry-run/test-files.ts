@@ -5,7 +5,7 @@ import { type ConfigDocument, documentOf, type Path, problemAt } from '../../con
 import { suggester } from '../../config/error-messages/suggest.ts'
 import { problemsOf } from '../../config/error-messages/zod-issues.ts'
 import type { Problem } from '../../config/problem.ts'
-import { reasonOf, textOf } from '../../config/read-text.ts'
+import { reasonOf, STANDARD_INPUT, textOf } from '../../config/read-text.ts'
 import {
   Expectation,
   GivenChange,
@@ -53,8 +53,8 @@ export function findTests(files: readonly string[], configuration: DryConfigurat
  */
 function besides(files: readonly string[]): string[] {
   const known = new Set(files.map((file) => resolve(file)))
-  // Sets that come with the program, and the standard input, are in no folder.
-  const inFolders = files.filter((file) => existsSync(file))
+  // Sets that come with the program are in no folder.
+  const inFolders = files.filter((file) => file === STANDARD_INPUT || existsSync(file))
   const folders = new Map(inFolders.map((file) => [resolve(dirname(file)), dirname(file)]))
   return [...folders.values()].flatMap((folder) => {
     const names = namesIn(folder)
