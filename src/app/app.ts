@@ -300,7 +300,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     lanes,
     reloads,
     async apply(config) {
-      const [beyond] = boundsBeyond(boundsOf(config), usableMemory(gate, config) ?? 0)
+      const [beyond] = boundsBeyond(boundsOf(config), gate.maxmemory() ?? 0)
       if (beyond !== undefined) throw new Error(beyond)
       return apply(applyParts, config)
     },

@@ -157,6 +157,7 @@ describe('a change of the configuration', () => {
     ['the nodes of a Redis Cluster', { redis: { cluster: { nodes: ['r:6379'] } } }],
     ['a certificate of Redis', { redis: { url: 'redis://r:6379', tls: { ca: '${file:/ca}' } } }],
     ['the user of Redis', { redis: { url: 'redis://r:6379', username: 'kubeherald' } }],
+    ['the share of Redis', { redis: { url: 'redis://r:6379', share: 0.5 } }],
     ['watches', { watch: ['Event', 'Pod'] }],
     ['sinks', { sinks: { a: { type: 'stdout' }, b: { type: 'stdout' } } }],
     ['rules', { rules: [{ name: 'b', to: 'a' }] }],

@@ -218,7 +218,7 @@ const NO_HISTORY =
 
 function boundOf({ config }: DryConfiguration, sink: string): (maxmemory: number) => number {
   const own = new Map(config.sinks.map(({ name, queue }) => [name, queue?.maxBytes]))
-  return (maxmemory) => sinkBytes(maxmemory, own).get(sink) ?? 0
+  return (maxmemory) => sinkBytes(Math.floor(maxmemory * (config.redis.share ?? 1)), own).get(sink) ?? 0
 }
 
 interface Summary {

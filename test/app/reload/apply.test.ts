@@ -145,6 +145,9 @@ test('a share of Redis bounds queues and dead letters, also after a reload', asy
   await waitFor(() => isBounded(20_000_000, 5_000_000), { what: 'the bounds of half of Redis' })
   await app.apply(await share(0.25))
   await waitFor(() => isBounded(10_000_000, 2_500_000), { what: 'the bounds of a quarter' })
+  // As at the start, no bound of a sink is refused that Redis has room for.
+  const own = '{ x: { type: one, queue: { maxBytes: 60MB } } }'
+  await app.apply(await configOf(own, A, `redis: { url: "${redis.url}", share: 0.25 }\n`))
 })
 
 test('hundreds of reloads leave nothing behind', async () => {

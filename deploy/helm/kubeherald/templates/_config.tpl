@@ -63,7 +63,7 @@
 {{- define "kubeherald.restartDigest" -}}
 {{- $config := include "kubeherald.config" . | fromYaml }}
 {{- $keys := pick $config "cluster" "kubernetes" "leases" "plugins" }}
-{{- $_ := set $keys "redis" (omit $config.redis "username" "password" "tls") }}
+{{- $_ := set $keys "redis" (omit $config.redis "username" "password" "tls" "share") }}
 {{- $_ := set $keys "server" (pick $config.server "host" "port") }}
 {{- toJson $keys | sha256sum | trunc 12 }}
 {{- end }}
