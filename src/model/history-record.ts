@@ -14,7 +14,7 @@ export interface Attempt {
 
 /** The event that a record is about: enough to find it again, and to name it. */
 export interface HistoryEvent {
-  /** Of a digest or resolve notification: with the kind and the rule behind it. */
+  /** Of a digest or resolve notification, and of a state that waited: with the kind and the rule behind it. */
   id: string
   type: ChangeType
   apiVersion: string

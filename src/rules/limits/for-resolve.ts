@@ -233,16 +233,18 @@ function open(
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
   }
-  const heldAt = new Date(tx.nowMs).toISOString()
-  const emission = { ...(live ?? fromStored({ ...stored, header: { ...stored.header, heldAt } })), sinks }
+  const emission = { ...(live ?? fromStored(withHeld(tx, plan, stored))), sinks }
   const keys = keysForSinks(plan.name, places, stored.sinks, sinks)
   const { after: _, ...afterAfter } = keys
   const further = throttledSinceMs === undefined ? keys : afterAfter
   const result = applyLimitChain(tx, plan, further, emission, atMs, { isState: true })
   if ('throttledSinceMs' in result) {
     tx.counters.count(plan.name, 'waiting')
-    const waits = { emission: toStored({ ...emission, suppressed: result.suppressed }), places: keys }
-    keep(tx, plan, key, { ...state, throttledSinceMs: result.throttledSinceMs, pending: waits })
+    const { suppressed: _, ...unsent } = stored
+    const { suppressed } = result
+    const waits = { ...unsent, sinks, ...(suppressed && { suppressed }) }
+    const { throttledSinceMs } = result
+    keep(tx, plan, key, { ...state, throttledSinceMs, pending: { emission: waits, places: keys } })
     return false
   }
   if ('suppressedBy' in result) {
@@ -262,6 +264,13 @@ function open(
     },
   })
   return isEmitted
+}
+
+/** What waited has an id of its own: another rule can have sent its event to the same sinks meanwhile. */
+function withHeld(tx: LimitTransaction, { name }: RulePlan, stored: StoredEmission): StoredEmission {
+  const { header } = stored
+  const heldAt = new Date(tx.nowMs).toISOString()
+  return { ...stored, header: { ...header, id: `${header.id}/held/${name}`, heldAt } }
 }
 
 function suppressPending(

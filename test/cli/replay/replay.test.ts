@@ -120,6 +120,17 @@ test('what a sink got in the time goes to it again, once and in order, with its 
   })
 })
 
+test('what had waited for a limit goes again with its own id', async () => {
+  await using it = await openPast()
+  await it.happen(['a@2', 90])
+  const event = headerFor('a', '2', 'MODIFIED', 'uid-of-a')
+  const { type, apiVersion, kind } = event
+  const held = { id: `${event.id}/held/all`, type, apiVersion, kind, namespace: 'default', name: 'a' }
+  await it.delivered(['a@2', 90, { event: held }])
+  expect((await it.run('--sink', 'bus', '--since', '2h')).stdout).toMatch(/^1 event/)
+  expect((await it.waiting()).map((delivery) => delivery.event.id)).toEqual([held.id])
+})
+
 test('a dry run shows how many of which rules, and what cannot be sent again', async () => {
   await using it = await openPast()
   await it.happen(['a@1', 90], ['a@2', 80])
