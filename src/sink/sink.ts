@@ -212,6 +212,12 @@ export interface KeyValueStore {
   delete(key: string, value?: string): Promise<boolean>
 }
 
+/** Returns a time to live in whole milliseconds, at least 1: Redis takes no others. Throws a TypeError for what is no number. */
+export function wholeMs(ttlMs: number): number {
+  if (!Number.isFinite(ttlMs)) throw new TypeError(`ttlMs is ${ttlMs}: it must be a number of milliseconds`)
+  return Math.max(1, Math.ceil(ttlMs))
+}
+
 /** Why a delivery did not succeed: a closed set, used as a metric label. */
 export const REASONS = [
   'network',

@@ -3,6 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { type Logger, withFields } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { KeyValueStore, SinkActions, SinkContext, SinkMetrics, SinkType } from '../../sink/index.ts'
+import { wholeMs } from '../../sink/sink.ts'
 import type { Keys } from '../../store/keys.ts'
 import { evalScript } from '../../store/redis/script.ts'
 import { userAgent } from '../../version.ts'
@@ -115,10 +116,12 @@ export function createKeyValueStore(redis: Redis, keys: Keys, sink: string): Key
   return {
     get: async (key) => (await redis.get(full(key))) ?? undefined,
     async set(key, value, { ttlMs }) {
-      await redis.set(full(key), value, 'PX', ttlMs)
+      await redis.set(full(key), value, 'PX', wholeMs(ttlMs))
     },
-    add: async (key, value, { ttlMs }) => (await redis.set(full(key), value, 'PX', ttlMs, 'NX')) === 'OK',
-    increment: async (key, { ttlMs }) => Number(await evalScript(redis, INCREMENT, [full(key)], [ttlMs])),
+    add: async (key, value, { ttlMs }) =>
+      (await redis.set(full(key), value, 'PX', wholeMs(ttlMs), 'NX')) === 'OK',
+    increment: async (key, { ttlMs }) =>
+      Number(await evalScript(redis, INCREMENT, [full(key)], [wholeMs(ttlMs)])),
     delete: async (key, value) =>
       value === undefined
         ? (await redis.del(full(key))) === 1

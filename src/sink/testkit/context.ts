@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import type { KeyValueStore, Logger, SinkContext, SinkMetrics } from '../sink.ts'
+import { type KeyValueStore, type Logger, type SinkContext, type SinkMetrics, wholeMs } from '../sink.ts'
 
 export interface LogEntry {
   level: keyof Logger
@@ -66,16 +66,19 @@ export function memoryStore(clock: { now(): number } = { now: () => Date.now() }
   return {
     get: async (key) => live(key),
     async set(key, value, { ttlMs }) {
-      values.set(key, { value, untilMs: clock.now() + ttlMs })
+      values.set(key, { value, untilMs: clock.now() + wholeMs(ttlMs) })
     },
     async add(key, value, { ttlMs }) {
       if (live(key) !== undefined) return false
-      values.set(key, { value, untilMs: clock.now() + ttlMs })
+      values.set(key, { value, untilMs: clock.now() + wholeMs(ttlMs) })
       return true
     },
     async increment(key, { ttlMs }) {
       const next = Number(live(key) ?? 0) + 1
-      values.set(key, { value: String(next), untilMs: values.get(key)?.untilMs ?? clock.now() + ttlMs })
+      values.set(key, {
+        value: String(next),
+        untilMs: values.get(key)?.untilMs ?? clock.now() + wholeMs(ttlMs),
+      })
       return next
     },
     async delete(key, value) {
