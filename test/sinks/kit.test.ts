@@ -386,6 +386,11 @@ const BROKEN: [check: string, broken: Changes, fault: RegExp][] = [
     },
     /left unhandled: nobody looks/,
   ],
+  [
+    'closes without having delivered anything',
+    { sink: { close: (() => {}) as unknown as () => Promise<void> } },
+    /close gave no promise/,
+  ],
 ]
 
 test.each(BROKEN)('"%s" finds %o', async (name, broken, fault) => {

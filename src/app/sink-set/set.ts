@@ -80,7 +80,7 @@ export function createSinkSet(parts: SinkSetParts): SinkSet {
       const wanted = configs.filter(({ name, source }) => sources.get(name) !== source || !sinks.has(name))
       const results = await Promise.allSettled(wanted.map((config) => open(config, typeOf(config.name))))
       const opened = results.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []))
-      const discard = async () => void (await Promise.allSettled(opened.map((sink) => sink.close())))
+      const discard = async () => void (await Promise.allSettled(opened.map(async (sink) => sink.close())))
       const failed = results.find((it) => it.status === 'rejected')
       if (failed || closed) {
         needed = before
@@ -195,6 +195,7 @@ class Used {
       await this.#idle.promise
       clearTimeout(limit)
     }
-    await this.sink.close().catch(() => {})
+    // A plug-in in JavaScript can return nothing, or throw.
+    await (async () => this.sink.close())().catch(() => {})
   }
 }

@@ -112,7 +112,7 @@ async function healthOfSink(
     try {
       return await askHealth(sink, new AbortController().signal, hide)
     } finally {
-      await sink.close().catch(() => {})
+      await (async () => sink.close())().catch(() => {})
     }
   } catch (error) {
     return { ok: false, reason: 'config', detail: hide((error as Error).message) }

@@ -155,7 +155,7 @@ async function sendTo(
         await pause(outcome.afterMs, undefined, { signal })
       }
     } finally {
-      await sink.close().catch(() => {})
+      await (async () => sink.close())().catch(() => {})
     }
   } catch (error) {
     const detail = signal.aborted

@@ -19,7 +19,10 @@ export const lifeChecks: Readonly<Record<string, CheckBody>> = {
   },
 
   'closes without having delivered anything': async (bench) => {
-    await within(CLOSE_LIMIT_MS, (await bench.open()).sink.close(), 'close')
+    const closing = (await bench.open()).sink.close() as Promise<void> | undefined
+    if (typeof closing?.then !== 'function')
+      throw new Error('close gave no promise: write "async close() { … }"')
+    await within(CLOSE_LIMIT_MS, closing, 'close')
   },
 
   'delivers nothing after it was closed': async (bench) => {

@@ -94,6 +94,25 @@ test('nothing is exchanged before all of it is', async () => {
   await set.close()
 })
 
+test.each<[string, () => unknown]>([
+  ['returns nothing', () => {}],
+  [
+    'throws',
+    () => {
+      throw new Error('closed before')
+    },
+  ],
+])('a sink whose close %s is exchanged, and closed at the end', async (_, close) => {
+  const { configOf, type } = scripted()
+  const open: SinkType['open'] = async (...given) => ({
+    ...(await type.open(...given)),
+    close: close as () => Promise<void>,
+  })
+  const { set, change } = await setOf({ ...type, open }, [configOf('old')])
+  expect(await change(configOf('new'))).toEqual(['out'])
+  await expect(set.close()).resolves.toBeUndefined()
+})
+
 test('a removed sink works until it is dropped, and is not dropped when it is back', async () => {
   const { events, configOf, type } = scripted()
   const named = (name: string) => ({ ...configOf(name), name })
