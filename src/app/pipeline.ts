@@ -103,6 +103,7 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     previous: {
       stores: (resource) => snapshots.current.keepsPrevious(resource),
       jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
+      hasRoom: () => gate.hasSpareRoom(),
     },
     journal: {
       bounds() {

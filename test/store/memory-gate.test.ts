@@ -71,6 +71,21 @@ test.concurrent('journal and history make room first, and status has that the hi
   expect((await lost())?.atMs).toBeGreaterThanOrEqual(beforeMs)
 })
 
+test.concurrent('previous objects make room where deliveries do not, and large ones have none before', async () => {
+  await using it = await bed()
+  await waitFor(() => it.gate.hasSpareRoom(), { what: 'a sample' })
+  for (const [i, source] of ['a', 'b'].entries()) {
+    await it.redis.hset(it.keys.sources, source, '{}')
+    for (let uid = 0; uid < 24; uid++) await it.redis.hset(it.keys.old(source), uid, 'x'.repeat(MB))
+    if (i === 1) await waitFor(() => !it.gate.hasSpareRoom(), { what: 'no room for large ones' })
+  }
+  await it.fill(8 * MB)
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
+  const old = ['a', 'b'].map(it.keys.old)
+  await waitFor(async () => (await it.redis.exists(...old)) === 0, { what: 'the objects to go' })
+  await it.gate.room(AbortSignal.timeout(20_000))
+})
+
 test.concurrent('whoever waits at it gives up with its signal', async () => {
   await using it = await bed()
   await it.fill(56 * MB)

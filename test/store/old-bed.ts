@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { evaluateWith } from '../../src/app/evaluation.ts'
-import type { Change, Source } from '../../src/model/change.ts'
+import type { Change } from '../../src/model/change.ts'
 import type { Delivery } from '../../src/model/delivery.ts'
 import type { ChangeType } from '../../src/model/event.ts'
 import { compileRules } from '../../src/rules/compile.ts'
 import { createLimits } from '../../src/rules/limits/limits.ts'
 import { kindsToStore, storesPrevious } from '../../src/rules/previous-objects.ts'
 import type { Rule } from '../../src/rules/schema.ts'
+import type { PreviousStorage } from '../../src/store/commit/transact.ts'
 import { normalise } from '../../src/watch/decode/normalise.ts'
 import { scanObject } from '../../src/watch/decode/scan.ts'
 import { objectJsonOf } from '../../src/watch/decode/trim.ts'
@@ -16,9 +17,9 @@ import { never, startStoreBed } from './store-bed.ts'
 const SALT = Buffer.from('salt')
 
 /** Keeps the old objects of every source. */
-export const KEEPS = {
+export const KEEPS: PreviousStorage = {
   stores: () => true,
-  jsonOf: (resource: Source['resource'], object: Change['object']) => objectJsonOf(resource, object, SALT),
+  jsonOf: (resource, object) => objectJsonOf(resource, object, SALT),
 }
 
 export const FORGETS = { ...KEEPS, stores: () => false }

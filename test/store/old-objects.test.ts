@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Rule } from '../../src/rules/schema.ts'
 import { unpackObject } from '../../src/store/commit/previous-objects.ts'
 import { SOURCE } from './objects.ts'
-import { came, FORGETS, image, noise, startOldBed } from './old-bed.ts'
+import { came, FORGETS, image, KEEPS, noise, startOldBed } from './old-bed.ts'
 import { never } from './store-bed.ts'
 
 const IMAGE = 'spec.containers[name=web].image'
@@ -189,6 +189,26 @@ test('an object that stays large when it is packed is not kept; its changes are 
   const told = await it.told()
   expect(told[0]?.length).toBeLessThan(300)
   expect(told.slice(1)).toEqual(['MODIFIED a@3', 'MODIFIED a@4: data.blob y → z'])
+})
+
+test('while Redis has no room to spare, large objects are not stored, and those that change are removed', async () => {
+  await using it = await startOldBed()
+  const large = (mark: number) => ({ data: { mark, blob: noise(40_000) } })
+  const room = { isThere: true }
+  const session = await it.open({ ...KEEPS, hasRoom: () => room.isThere })
+  await session.beginSeed(never)
+  await session.seed([came('ADDED', 'large', 1, large(1)), came('ADDED', 'small', 2, image('v1'))], never)
+  await session.endList('2', never)
+  expect((await it.kept()).toSorted()).toEqual(['uid-of-large', 'uid-of-small'])
+  room.isThere = false
+  const changes = [came('MODIFIED', 'large', 3, large(2)), came('MODIFIED', 'small', 4, image('v2'))]
+  await session.commit(changes, '4', never)
+  expect(await it.kept()).toEqual(['uid-of-small'])
+  await session.commit([came('MODIFIED', 'small', 5, image('v3'))], '5', never)
+  expect((await it.told()).slice(1)).toEqual([
+    `MODIFIED small@4: ${IMAGE} v1 → v2`,
+    `MODIFIED small@5: ${IMAGE} v2 → v3`,
+  ])
 })
 
 test('of a Secret neither its values nor what was applied last get into Redis', async () => {

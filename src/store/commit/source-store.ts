@@ -24,9 +24,10 @@ import {
   planGone,
 } from './commit-plan.ts'
 import { IndexSession, type Unlisted } from './index-session.ts'
+import type { PreviousJson } from './previous-objects.ts'
 import { copyNames, someUnlisted } from './relist-diff.ts'
 import { readCheckpoint, readIdentity, readSource, UnreadableCheckpointError } from './stored-json.ts'
-import { type StoreParts, transact } from './transact.ts'
+import { type PreviousStorage, type StoreParts, transact } from './transact.ts'
 
 interface SourceStoreParts extends StoreParts {
   /** Knows which processes are alive, and the name of this one; by default neither is known. */
@@ -150,7 +151,7 @@ class CheckpointSession extends IndexSession {
       previous: keys.old(key),
       limits: keys.ownLimits(key),
       timers: keys.ownLimitTimers(key),
-      previousJson: previous?.stores(resource) ? (object) => previous.jsonOf(resource, object) : undefined,
+      previousJson: previousJsonOf(previous, resource),
     })
     this.#parts = parts
     this.#holder = holder
@@ -275,4 +276,21 @@ class CheckpointSession extends IndexSession {
 
 function distinct(selections: readonly Selection[]): Selection[] {
   return [...new Map(selections.map((it) => [JSON.stringify(it), it])).values()]
+}
+
+/** Objects up to this size are stored in any case. */
+const MAX_SMALL_BYTES = 16 * 1024
+
+/** Returns how the previous objects of a resource are stored; undefined if they are not. */
+function previousJsonOf(
+  previous: PreviousStorage | undefined,
+  resource: Source['resource'],
+): PreviousJson | undefined {
+  if (!previous?.stores(resource)) return undefined
+  return (object) => {
+    const json = previous.jsonOf(resource, object)
+    if (json.length > MAX_SMALL_BYTES && previous.hasRoom?.() === false)
+      throw new Error('there is no room for large previous objects')
+    return json
+  }
 }

@@ -63,6 +63,8 @@ export interface PreviousStorage {
   stores(resource: Resource): boolean
   /** Returns the object for storage: trimmed, Secret values hashed. */
   jsonOf(resource: Resource, object: ScannedObject): Buffer
+  /** Whether there is room for a large object; default: always. Without it, messages about its next change have no old values. */
+  hasRoom?(): boolean
 }
 
 /** One commit of a source: the expected checkpoint, the new one, and its plan. */

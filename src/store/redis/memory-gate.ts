@@ -6,12 +6,15 @@ import { noteHistoryLoss } from '../history/read-history.ts'
 import type { Keys } from '../keys.ts'
 import { describeFault, isRefusal, type Troubles } from './redis-fault.ts'
 import { evictionOf, parseInfo, redisCli } from './requirements.ts'
+import { readHash } from './scan.ts'
 
 /** Keeps room in Redis for the workers: closes before it is full, so that watches pause and deliveries go on. */
 export interface MemoryGate {
   /** Resolves when there is room. */
   room(signal: AbortSignal): Promise<void>
   isClosed(): boolean
+  /** Whether there is room for what no delivery needs, such as large previous objects. */
+  hasSpareRoom(): boolean
   /** The memory limit of Redis in bytes, as of the last sample: 0 where there is none, undefined while it is not known. */
   maxmemory(): number | undefined
   /** Resolves when Redis was asked once, whatever it answered. */
@@ -27,6 +30,9 @@ const MEMORY = 'how full Redis is'
 const CLOSE_AT = 0.8
 const OPEN_AT = 0.75
 const BALLAST_AGAIN_AT = 0.6
+const SPARE_BELOW = 0.7
+/** If the gate is closed for longer, deliveries do not make room. */
+const PATIENCE_MS = 10_000
 
 /** One percent of the limit, within these. */
 const MIN_BALLAST_BYTES = 512 * 1024
@@ -44,10 +50,13 @@ export function createMemoryGate(parts: {
   let closed = false
   let hasBallast = false
   let maxmemory: number | undefined
+  let usedShare = 0
+  let closedMs = Number.POSITIVE_INFINITY
 
   function setClosed(next: boolean, share: number): void {
     if (next === closed) return
     closed = next
+    closedMs = performance.now()
     metrics.backPressure.set(closed ? 1 : 0)
     const usedPercent = Math.round(share * 100)
     if (closed) {
@@ -73,6 +82,18 @@ export function createMemoryGate(parts: {
     giveUp().catch((error) => log.debug({ error }, 'journal and history stay for now'))
   }
 
+  /** Deletions would free them, but are commits, which wait for the gate. */
+  async function giveUpPreviousObjects(): Promise<void> {
+    const sources = await readHash(redis, keys.sources)
+    let given = 0
+    for (const source of sources.keys()) given += await redis.unlink(keys.old(source))
+    if (given > 0)
+      log.warn(
+        {},
+        'Redis is still nearly full: previous objects are given up, so that watches go on; the next change of each object has no old values',
+      )
+  }
+
   async function sample(): Promise<void> {
     const [[failed, text] = [], [, ballastBytes] = []] =
       (await redis.pipeline().info('memory').strlen(keys.ballast).exec()) ?? []
@@ -87,7 +108,12 @@ export function createMemoryGate(parts: {
     noteEviction(info)
     troubles.over(MEMORY)
     const share = limit === 0 ? 0 : used / limit
+    usedShare = share
     setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
+    if (closed && performance.now() - closedMs > PATIENCE_MS) {
+      closedMs = performance.now()
+      await giveUpPreviousObjects()
+    }
     hasBallast = Number(ballastBytes) > 0
     if (limit > 0 && !hasBallast && share < BALLAST_AGAIN_AT) await fillBallast(limit)
   }
@@ -125,6 +151,7 @@ export function createMemoryGate(parts: {
       while (closed) await once(door, 'open', { signal })
     },
     isClosed: () => closed,
+    hasSpareRoom: () => usedShare < SPARE_BELOW,
     maxmemory: () => maxmemory,
     sampled,
     onOutOfMemory() {
