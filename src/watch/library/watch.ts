@@ -138,7 +138,7 @@ class RunningWatch<T> implements Changes<T> {
     this.#additions.reject(isRemoved, new WatchError('closed', `${removed.kind} was removed`))
     await this.#keepOnly(
       (it) => !isRemoved(it),
-      ({ spelling }) => spelling === kind,
+      (source) => (typeof kind === 'string' ? source.spelling === kind : selects(removed, source)),
     )
     return isWatched
   }

@@ -118,6 +118,23 @@ test('remove forgets the position: the next start begins with what exists', asyn
   expect(labels()).toEqual(['ADDED a@5 synthesized'])
 })
 
+test('remove frees what a former start has left of a watch, by its options, too', async () => {
+  await using it = await startLibraryBed({ objects: [configMap('a', 5)] })
+  const checkpoint = memoryCheckpoint()
+  const own = { kind: 'ConfigMap', namespaces: ['default'] }
+  const first = it.open({ checkpoint, kinds: [own] })
+  void collect(first)
+  await first.synced
+  await first.close()
+  expect(checkpoint.saved).toContain('configmaps')
+  const second = it.open({ checkpoint, kinds: ['Event'] })
+  void collect(second)
+  await second.synced
+  expect(await second.remove(own)).toBe(false)
+  await second.close()
+  expect(checkpoint.saved).not.toContain('configmaps')
+})
+
 test('another cluster at the address begins with what exists there', async () => {
   await using it = await startLibraryBed({ objects: [configMap('a', 5)] })
   const checkpoint = memoryCheckpoint()
