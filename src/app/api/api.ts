@@ -91,8 +91,9 @@ export function createApi({
     }
     const { operation, route, params } = found
     forbid(route, call)
+    const given = queryOf(call.query)
     if (!route.answer) return stream(call)
-    const query = checked(route.query, queryOf(call.query), 'query')
+    const query = checked(route.query, given, 'query')
     const body = route.body ? checked(route.body, await readJson(request), 'body') : undefined
     const signal = AbortSignal.any([AbortSignal.timeout(LIMIT_MS), goneSignal(call)])
     const work = () =>

@@ -251,6 +251,7 @@ describe('a server with tokens', () => {
       asJson(TOKENS.actor, '{"all":true,"__proto__":{"x":1}}'),
       400,
     ],
+    ['for a stream with a parameter twice', '/api/v1/stream?outcome=dead&outcome=failed', READER, 400],
     ['by GET where POST is needed', '/api/v1/dead-letters/retry', READER, 404],
     ['by PUT', '/api/v1/overview', { ...READER, method: 'PUT' }, 405],
     ['by OPTIONS', '/api/v1/overview', { ...READER, method: 'OPTIONS' }, 405],
