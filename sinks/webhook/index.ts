@@ -47,6 +47,8 @@ const DEFAULT_TIMEOUT_MS = 20_000
 const MAX_QUIET_MS = 5_000
 /** The same where the service names no time. */
 const DEFAULT_QUIET_MS = 1_000
+/** Where `url` has templates, such an answer may be about the address of one event. */
+const OF_AN_ADDRESS = [401, 403, 404, 405, 410]
 /** What waits for requests of others has not failed. */
 const LATER: Outcome = { kind: 'later', afterMs: 0 }
 
@@ -194,7 +196,10 @@ function open(config: WebhookConfig, { clock, userAgent, store }: SinkContext): 
     const outcome = own ? masked(own) : reply.outcome
     const isThrottled = outcome.kind === 'retry' && outcome.reason === 'rate-limited'
     const afterMs = isThrottled ? service?.retryAfterMs?.(reply.body) : undefined
-    return outcome.kind === 'retry' && afterMs !== undefined ? { ...outcome, afterMs } : outcome
+    if (outcome.kind !== 'retry') return outcome
+    if (isThrottled) return afterMs === undefined ? outcome : { ...outcome, afterMs }
+    const isOfAddress = endpoint.template !== undefined && OF_AN_ADDRESS.includes(reply.status)
+    return isOfAddress ? { ...outcome, scope: 'event' } : outcome
   }
 
   function targetOf(message: Message): URL {

@@ -60,6 +60,30 @@ test.each<[number, string, string?]>([
   expect(outcome).toMatchObject({ kind, ...(scope && { scope }) })
 })
 
+test.each([401, 403, 404, 405, 410])(
+  'status %i of an address by a template is of that event, and the others of the call are sent',
+  async (status) => {
+    await using hook = await startReceiver()
+    hook.answer(({ path }) => ({ status: path.endsWith('/missing') ? status : 200 }))
+    await using sink = await openSink(webhook, { url: `${hook.url}/{{ name }}`, concurrency: 1 })
+    const outcomes = await sink.deliver(
+      ['missing', 'there'].map((name) => messageOf({ name })),
+      never,
+    )
+    expect(outcomes).toMatchObject([{ kind: 'retry', scope: 'event' }, { kind: 'delivered' }])
+  },
+)
+
+test.each([402, 407, 429, 503])(
+  'status %i of an address by a template is still of the whole sink',
+  async (status) => {
+    await using hook = await startReceiver()
+    hook.answer(() => ({ status }))
+    await using sink = await openSink(webhook, { url: `${hook.url}/{{ name }}` })
+    expect(await sink.deliver([messageOf()], never)).toMatchObject([{ kind: 'retry', scope: 'sink' }])
+  },
+)
+
 test.each([
   ['nginx', 'auth', '<head><title>400 The SSL certificate error</title></head>'],
   ['nginx', 'auth', '<head><title>400 No required SSL certificate was sent</title></head>'],
