@@ -94,7 +94,7 @@ function covers(source: MetadataSource, namespace: string, name: string): boolea
 }
 
 /** Labels that are longer are an attack, or a mistake: their object stays unknown. */
-const MOST_LABELS = 65_536
+const MOST_LABELS = 16_384
 /** Longer annotations count as absent: what rules compare and templates show is short. */
 const MOST_ANNOTATION = 4_096
 

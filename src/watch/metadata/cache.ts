@@ -1,8 +1,11 @@
+import { getHeapStatistics } from 'node:v8'
 import type { ObjectRef, Resource } from '../../model/event.ts'
 import { type Part, type Remembered, rememberLast, SharedTexts, Table } from './table.ts'
 
 /** Average length of the labels, annotations and owners of an object: a few large objects must not fill the memory. */
 const TEXT_PER_OBJECT = 2_000
+/** A character takes one or two bytes: all texts together take at most half of the heap. */
+const MAX_TEXT = getHeapStatistics().heap_size_limit / 4
 
 /** Events about an object come after its deletion, too. */
 const REMEMBERS_DELETED_MS = 600_000
@@ -98,10 +101,17 @@ export class MetadataCache {
 
   #makeRoom(): void {
     const tables = this.#tables
-    let total = tables.reduce((sum, it) => sum + weightOf(it), 0)
     const evicted = new Map<Table, number>()
     const most = this.#maxObjects
-    for (; total > most || (total > 0 && this.#texts.length > most * TEXT_PER_OBJECT); total--) {
+    const mostText = Math.min(most * TEXT_PER_OBJECT, MAX_TEXT)
+    // Objects with long texts give way first: those of others would make no room.
+    if (this.#texts.length > mostText)
+      for (const table of tables) {
+        const count = table.evictLong()
+        if (count > 0) evicted.set(table, count)
+      }
+    let total = tables.reduce((sum, it) => sum + weightOf(it), 0)
+    for (; total > most || (total > 0 && this.#texts.length > mostText); total--) {
       // The kind with the most objects gives way, so that namespaces and controllers stay.
       const largest = tables.reduce((a, b) => (weightOf(b) > weightOf(a) ? b : a))
       if (largest.deletedSize === 0) evicted.set(largest, (evicted.get(largest) ?? 0) + 1)

@@ -146,6 +146,18 @@ export class Table {
     this.#release(first[1])
   }
 
+  /** Makes room: objects with long texts. Returns how many of those that are there. */
+  evictLong(): number {
+    for (const [uid, { object }] of this.#deleted) if (isLong(object)) this.#forget(uid)
+    const before = this.#objects.size
+    for (const [key, object] of this.#objects) {
+      if (!isLong(object)) continue
+      this.#objects.delete(key)
+      this.#release(object)
+    }
+    return before - this.#objects.size
+  }
+
   #deletedSince(uid: string | undefined, ms: number): Remembered | undefined {
     const deleted = uid === undefined ? undefined : this.#deleted.get(uid)?.object
     return deleted && deleted.deletedMs >= ms ? deleted : undefined
@@ -171,6 +183,13 @@ export class Table {
     if (annotations) this.#texts.release(annotations)
     if (owner) this.#texts.release(owner)
   }
+}
+
+/** Few objects have more by their own nature. */
+const LONG_TEXT = 1_024
+
+function isLong({ labels, annotations }: Remembered): boolean {
+  return (labels?.text.length ?? 0) + (annotations?.text.length ?? 0) > LONG_TEXT
 }
 
 /** A text that many objects have: pods of one workload have the same labels, but for few. */

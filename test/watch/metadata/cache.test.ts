@@ -181,9 +181,19 @@ test('labels beyond all measure are not kept, and many long ones make room', asy
   const pods = await it.seeded(sourceOf(POD), change('huge', { labels: long(1_000_000) }))
   expect(it.object(ref('Pod', 'huge'))).toBeUndefined()
   for (let i = 0; i < 50; i++)
-    await pods.commit([change(`p${i}`, { labels: { i, ...long(60_000 + i) } })], '6', signal)
-  expect(it.cache.sizes()[0]?.objects).toBeLessThan(5)
+    await pods.commit([change(`p${i}`, { labels: { i, ...long(15_000 + i) } })], '6', signal)
+  expect(it.cache.sizes()[0]?.objects).toBeLessThan(15)
   expect(it.object(ref('Pod', 'p49'))).toBeDefined()
+})
+
+test('objects with long labels take no room from others', async () => {
+  const it = start(100)
+  const short = Array.from({ length: 60 }, (_, i) => change(`p${i}`, { labels: { i } }))
+  await it.seeded(sourceOf(POD), ...short)
+  const long = (i: number) => change(`s${i}`, { labels: { i, long: 'x'.repeat(15_000) } })
+  await it.seeded(sourceOf(SET), ...Array.from({ length: 20 }, (_, i) => long(i)))
+  expect(it.evicted).toEqual(['ReplicaSet 20'])
+  expect(it.cache.sizes().map(({ objects }) => objects)).toEqual([60, 0])
 })
 
 test('an object whose labels became too long is unknown: neither former labels nor those of a former object count', async () => {
