@@ -32,6 +32,8 @@ async function bed() {
     gate,
     gauge,
     fill: (bytes: number) => redis.setrange('filler', bytes - 1, 'x'),
+    /** How often the gate has asked. */
+    samples: async () => Number(/cmdstat_info:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1]),
     ballast: () => redis.strlen(keys.ballast),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
@@ -84,6 +86,22 @@ test.concurrent('previous objects make room where deliveries do not, and large o
   const old = ['a', 'b'].map(it.keys.old)
   await waitFor(async () => (await it.redis.exists(...old)) === 0, { what: 'the objects to go' })
   await it.gate.room(AbortSignal.timeout(20_000))
+})
+
+test.concurrent('it stays closed where previous objects cannot be deleted', async () => {
+  await using it = await bed()
+  await it.redis.hset(it.keys.sources, 'a', '{}')
+  await it.redis.hset(it.keys.old('a'), 'uid', 'x')
+  await it.server.command('ACL', 'SETUSER', 'default', '-unlink')
+  await it.fill(56 * MB)
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
+  const refusals = async () =>
+    (await it.redis.info('commandstats')).match(/cmdstat_unlink:.*rejected_calls=(\d+)/)?.[1]
+  // Journal and history are refused first.
+  await waitFor(async () => Number(await refusals()) > 1, { what: 'the second refusal' })
+  const polls = await it.samples()
+  await waitFor(async () => (await it.samples()) > polls + 1, { what: 'the next samples' })
+  expect(it.gate.isClosed()).toBe(true)
 })
 
 test.concurrent('whoever waits at it gives up with its signal', async () => {
