@@ -59,13 +59,29 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   const cache = new MetadataCache({
     maxObjects: MAX_OBJECTS,
     clock: performance,
-    onEvict({ plural, group }, count) {
+    onEvict({ plural, group }, count, longest) {
       const resource = titleOf({ plural, group })
       metrics.enrichEvictions.inc({ resource }, count)
+      if (longest !== undefined)
+        return logOnce(`evict long ${resource}`, () =>
+          log.warn(
+            { resource, object: longest },
+            'labels, annotations and owners of related objects need too much memory: objects with the longest are evicted, and rules that need them may not match',
+          ),
+        )
       logOnce(`evict ${resource}`, () =>
         log.warn(
           { resource },
           'there are more objects than "enrich.maxObjects": the oldest of the largest kind are evicted, and rules that need them may not match',
+        ),
+      )
+    },
+    onExclude(it, object) {
+      const resource = titleOf(it)
+      logOnce(`exclude ${resource}`, () =>
+        log.warn(
+          { resource, object },
+          'the labels and the owner of an object are too long to be kept: rules that need them do not match',
         ),
       )
     },

@@ -273,8 +273,9 @@ export const watchMetrics = {
   ),
   enrichEvictions: counter(
     'enrich_evictions_total',
-    'Objects removed from the cache because it has more than enrich.maxObjects.',
+    'Related objects removed from the cache for lack of room.',
     ['resource'],
+    { details: 'More than `enrich.maxObjects`, or very long labels: the log has the reason' },
   ),
   enrichWaitSeconds: histogram(
     'enrich_wait_duration_seconds',

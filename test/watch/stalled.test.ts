@@ -341,7 +341,7 @@ test.each(['redis', 'metadata'])(
   'a comparison knows that it found what the watch had missed: %s',
   async (kind) => {
     const compared = vi.spyOn(WatchProgress.prototype, 'compared')
-    const cache = new MetadataCache({ maxObjects: 1_000, clock: performance, onEvict() {} })
+    const cache = new MetadataCache({ maxObjects: 1_000, clock: performance, onEvict() {}, onExclude() {} })
     await using it = await startWatchBed({
       timing: SOON,
       ...(kind === 'metadata' && { wrap: () => createCacheStore(cache, performance) }),

@@ -93,8 +93,11 @@ function covers(source: MetadataSource, namespace: string, name: string): boolea
   return namespaceFilter?.(namespace) ?? true
 }
 
-/** Labels that are longer are an attack, or a mistake: their object stays unknown. */
-const MOST_LABELS = 16_384
+/**
+ * Labels, or owners, that are longer are an attack, or a mistake: their object stays unknown, because without them a rule could
+ * match what it should not. Nodes with the labels of node-feature-discovery have several thousand characters.
+ */
+const MOST_TEXT = 16_384
 /** Longer annotations count as absent: what rules compare and templates show is short. */
 const MOST_ANNOTATION = 4_096
 
@@ -177,14 +180,18 @@ class CacheSession implements SourceSession {
     for (const { type, object } of changes) {
       const { uid, labelsJson, namespace, name } = object
       const key = `${namespace}/${name}`
-      if (type === 'DELETED') this.#table.delete(key, uid, nowMs)
-      else if (labelsJson.length > MOST_LABELS) this.#table.exclude(key, uid, nowMs)
-      else {
-        const [owner] = controllersOf(object)
-        const annotationsJson = annotationsJsonOf(object, this.#state.source.annotations ?? [])
-        const noted = { uid, labelsJson, annotationsJson, ownerJson: owner ? JSON.stringify(owner) : '' }
-        if (this.#table.put(key, noted, part, nowMs)) this.emitted++
+      if (type === 'DELETED') {
+        this.#table.delete(key, uid, nowMs)
+        continue
       }
+      const [owner] = controllersOf(object)
+      const ownerJson = owner ? JSON.stringify(owner) : ''
+      if (labelsJson.length + ownerJson.length > MOST_TEXT) {
+        this.#cache.exclude(this.#table, key, uid)
+        continue
+      }
+      const annotationsJson = annotationsJsonOf(object, this.#state.source.annotations ?? [])
+      if (this.#table.put(key, { uid, labelsJson, annotationsJson, ownerJson }, part, nowMs)) this.emitted++
     }
     this.#state.progressMs = nowMs
     this.#cache.settle(this.#table)

@@ -4,8 +4,10 @@ import { type Part, type Remembered, rememberLast, SharedTexts, Table } from './
 
 /** Average length of the labels, annotations and owners of an object: a few large objects must not fill the memory. */
 const TEXT_PER_OBJECT = 2_000
-/** A character takes one or two bytes: all texts together take at most half of the heap. */
-const MAX_TEXT = getHeapStatistics().heap_size_limit / 4
+/** All texts may take this part of the heap; twice of it where they are not Latin. */
+const HEAP_SHARE = 1 / 8
+/** So much of the bound is left after texts were evicted, so that not each change looks for the longest. */
+const ENOUGH_TEXT = 7 / 8
 
 /** Events about an object come after its deletion, too. */
 const REMEMBERS_DELETED_MS = 600_000
@@ -14,8 +16,10 @@ interface CacheOptions {
   /** Of all tables together, what is deleted included. */
   maxObjects: number
   clock: { now(): number }
-  /** There was no room: so many of a resource were forgotten. */
-  onEvict(resource: Resource, count: number): void
+  /** There was no room: so many of a resource were forgotten; `longest` is one of them, where their texts were too long. */
+  onEvict(resource: Resource, count: number, longest?: string): void
+  /** The labels or the owner of an object, `namespace/name`, are too long to keep. */
+  onExclude(resource: Resource, key: string): void
 }
 
 /** Metadata of objects, a table for each resource; bounded. */
@@ -79,6 +83,12 @@ export class MetadataCache {
     this.touch()
   }
 
+  /** What is to be noted of an object is too long: it is unknown from now on. */
+  exclude(table: Table, key: string, uid: string): void {
+    table.exclude(key, uid, this.#options.clock.now())
+    this.#options.onExclude(table.resource, key)
+  }
+
   /** What is known of watches may have changed. */
   touch(): void {
     this.#changed.resolve()
@@ -100,24 +110,35 @@ export class MetadataCache {
   }
 
   #makeRoom(): void {
+    const { heap_size_limit: heap } = getHeapStatistics()
+    const mostText = Math.min(this.#maxObjects * TEXT_PER_OBJECT, heap * HEAP_SHARE)
+    if (this.#texts.length > mostText) this.#shorten(mostText * ENOUGH_TEXT)
     const tables = this.#tables
+    let total = tables.reduce((sum, it) => sum + weightOf(it), 0)
     const evicted = new Map<Table, number>()
     const most = this.#maxObjects
-    const mostText = Math.min(most * TEXT_PER_OBJECT, MAX_TEXT)
-    // Objects with long texts give way first: those of others would make no room.
-    if (this.#texts.length > mostText)
-      for (const table of tables) {
-        const count = table.evictLong()
-        if (count > 0) evicted.set(table, count)
-      }
-    let total = tables.reduce((sum, it) => sum + weightOf(it), 0)
-    for (; total > most || (total > 0 && this.#texts.length > mostText); total--) {
+    for (; total > most; total--) {
       // The kind with the most objects gives way, so that namespaces and controllers stay.
       const largest = tables.reduce((a, b) => (weightOf(b) > weightOf(a) ? b : a))
       if (largest.deletedSize === 0) evicted.set(largest, (evicted.get(largest) ?? 0) + 1)
       largest.evict()
     }
     for (const [{ resource }, count] of evicted) this.#options.onEvict(resource, count)
+  }
+
+  /** Evicts the objects with the longest texts; those of the cluster last, which nobody can create who has a namespace alone. */
+  #shorten(enough: number): void {
+    for (const namespaced of [true, false]) {
+      const tables = this.#tables.filter(({ resource }) => resource.namespaced === namespaced)
+      while (this.#texts.length > enough) {
+        const longest = Math.max(0, ...tables.map((it) => it.longest))
+        if (longest === 0) break
+        for (const table of tables) {
+          const [first, ...others] = table.evictLong(longest / 2, enough)
+          if (first !== undefined) this.#options.onEvict(table.resource, 1 + others.length, first)
+        }
+      }
+    }
   }
 }
 

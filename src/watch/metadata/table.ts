@@ -59,8 +59,8 @@ export class Table {
   find(key: string, uid: string | undefined, deletedSinceMs: number): Remembered | undefined {
     const named = this.#objects.get(key)
     if (named && (uid === undefined || named.uid === uid)) return named
-    const deleted = this.#deletedSince(uid, deletedSinceMs)
-    return deleted ?? named ?? this.#deletedSince(this.#lastUids.get(key), deletedSinceMs)
+    const deleted = this.#deletedSince(key, uid, deletedSinceMs)
+    return deleted ?? named ?? this.#deletedSince(key, this.#lastUids.get(key), deletedSinceMs)
   }
 
   /** Returns whether the object is new or different. */
@@ -101,10 +101,8 @@ export class Table {
   /** Makes an object unknown: what was noted of it, and of former objects of its name, is not found by the name. */
   exclude(key: string, uid: string, nowMs: number): void {
     const known = this.#objects.get(key)
-    if (known?.uid === uid) {
-      this.#objects.delete(key)
-      this.#release(known)
-    } else if (known) this.#markDeleted(key, known, nowMs)
+    if (known?.uid === uid) this.#remove(key, known)
+    else if (known) this.#markDeleted(key, known, nowMs)
     this.#lastUids.delete(key)
   }
 
@@ -146,21 +144,48 @@ export class Table {
     this.#release(first[1])
   }
 
-  /** Makes room: objects with long texts. Returns how many of those that are there. */
-  evictLong(): number {
-    for (const [uid, { object }] of this.#deleted) if (isLong(object)) this.#forget(uid)
-    const before = this.#objects.size
-    for (const [key, object] of this.#objects) {
-      if (!isLong(object)) continue
-      this.#objects.delete(key)
-      this.#release(object)
-    }
-    return before - this.#objects.size
+  /** The length of the longest texts of an object, what was deleted included. */
+  get longest(): number {
+    let longest = 0
+    for (const [, object] of this.#all()) longest = Math.max(longest, lengthOf(object))
+    return longest
   }
 
-  #deletedSince(uid: string | undefined, ms: number): Remembered | undefined {
-    const deleted = uid === undefined ? undefined : this.#deleted.get(uid)?.object
-    return deleted && deleted.deletedMs >= ms ? deleted : undefined
+  /**
+   * Makes the objects with texts of such a length unknown, until all texts are no longer than `enough`. Returns the keys of those
+   * that were not deleted.
+   */
+  evictLong(length: number, enough: number): string[] {
+    const evicted: string[] = []
+    for (const [key, object] of this.#all()) {
+      if (this.#texts.length <= enough) break
+      if (lengthOf(object) < length) continue
+      if (object.deletedMs > 0) this.#forget(object.uid)
+      else {
+        this.#remove(key, object)
+        evicted.push(key)
+      }
+    }
+    return evicted
+  }
+
+  /** What was deleted first. */
+  *#all(): Generator<[key: string, object: Remembered]> {
+    for (const { key, object } of this.#deleted.values()) yield [key, object]
+    yield* this.#objects
+  }
+
+  /** Who knows a uid alone learns nothing of an object in another namespace. */
+  #deletedSince(key: string, uid: string | undefined, ms: number): Remembered | undefined {
+    const deleted = uid === undefined ? undefined : this.#deleted.get(uid)
+    return deleted?.key === key && deleted.object.deletedMs >= ms ? deleted.object : undefined
+  }
+
+  /** A former object of this name does not stand for it. */
+  #remove(key: string, object: Remembered): void {
+    this.#objects.delete(key)
+    this.#lastUids.delete(key)
+    this.#release(object)
   }
 
   #markDeleted(key: string, object: Remembered, nowMs: number): void {
@@ -185,11 +210,10 @@ export class Table {
   }
 }
 
-/** Few objects have more by their own nature. */
-const LONG_TEXT = 1_024
-
-function isLong({ labels, annotations }: Remembered): boolean {
-  return (labels?.text.length ?? 0) + (annotations?.text.length ?? 0) > LONG_TEXT
+/** Characters of the texts of an object; those that have one in common share its length. */
+function lengthOf({ labels, annotations, owner }: Remembered): number {
+  const length = (shared: SharedText | undefined) => (shared ? shared.text.length / shared.uses : 0)
+  return length(labels) + length(annotations) + length(owner)
 }
 
 /** A text that many objects have: pods of one workload have the same labels, but for few. */

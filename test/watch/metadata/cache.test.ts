@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { Source } from '../../../src/model/change.ts'
 import type { ObjectRef, Resource } from '../../../src/model/event.ts'
@@ -63,10 +65,12 @@ const owner = (kind: string, name: string, apiVersion = 'apps/v1') => ({
 function start(maxObjects = 1_000) {
   const clock = { ms: 1_000_000, now: () => clock.ms }
   const evicted: string[] = []
+  const excluded: string[] = []
   const cache = new MetadataCache({
     maxObjects,
     clock,
     onEvict: ({ kind }, count) => void evicted.push(`${kind} ${count}`),
+    onExclude: ({ kind }, key) => void excluded.push(`${kind} ${key}`),
   })
   const store = createCacheStore(cache, clock)
   async function seeded(source: Source, ...page: never[]) {
@@ -77,7 +81,7 @@ function start(maxObjects = 1_000) {
     return session
   }
   const isWatched = ({ kind = '' }: ObjectRef) => [POD, SET].some((it) => it.kind === kind)
-  return { clock, cache, store, evicted, seeded, ...surroundingsOf(cache, isWatched) }
+  return { clock, cache, store, evicted, excluded, seeded, ...surroundingsOf(cache, isWatched) }
 }
 
 test('an object is known by its uid, with its labels and its owners up to the top', async () => {
@@ -140,6 +144,15 @@ test('what was deleted is known for ten minutes, also beside its successor', asy
   expect(it.object(ref('Pod', 'db-0', 'two'))).toBeUndefined()
 })
 
+test('what was deleted is not known in another namespace, or by another name', async () => {
+  const it = start()
+  const pods = await it.seeded(sourceOf(POD), change('db-0', { uid: 'one', labels: { v: '1' } }))
+  await pods.commit([change('db-0', { uid: 'one' }, 'DELETED')], '6', signal)
+  expect(it.object({ ...ref('Pod', 'db-0', 'one'), namespace: 'pay' })).toBeUndefined()
+  expect(it.object(ref('Pod', 'web', 'one'))).toBeUndefined()
+  expect({ ...it.object(ref('Pod', 'db-0', 'one'))?.labels }).toEqual({ v: '1' })
+})
+
 test('a list takes away what is not in it, of its own part alone', async () => {
   const it = start()
   const shop = await it.seeded(sourceOf(POD, 'a', 'shop'), change('web'), change('db'))
@@ -175,26 +188,83 @@ test('when there is no room the deleted and the oldest of the largest kind go, a
   expect(it.cache.sizes().map(({ objects }) => objects)).toEqual([1, 9])
 })
 
-test('labels beyond all measure are not kept, and many long ones make room', async () => {
-  const it = start(100)
-  const long = (length: number) => ({ long: 'x'.repeat(length) })
-  const pods = await it.seeded(sourceOf(POD), change('huge', { labels: long(1_000_000) }))
-  expect(it.object(ref('Pod', 'huge'))).toBeUndefined()
-  for (let i = 0; i < 50; i++)
-    await pods.commit([change(`p${i}`, { labels: { i, ...long(15_000 + i) } })], '6', signal)
-  expect(it.cache.sizes()[0]?.objects).toBeLessThan(15)
-  expect(it.object(ref('Pod', 'p49'))).toBeDefined()
+test('labels and owners beyond all measure are not kept, and it is reported which object has them', async () => {
+  const it = start()
+  const pods = await it.seeded(
+    sourceOf(POD),
+    change('web', { labels: { long: 'x'.repeat(16_000) } }),
+    change('huge', { labels: { long: 'x'.repeat(17_000) } }),
+    change('owned', { owners: [{ ...owner('ReplicaSet', 'a'), kind: 'x'.repeat(17_000) }] }),
+  )
+  const known = (name: string) => it.object(ref('Pod', name)) !== undefined
+  expect(['web', 'huge', 'owned'].map(known)).toEqual([true, false, false])
+  expect(it.excluded).toEqual(['Pod shop/huge', 'Pod shop/owned'])
+  await pods.commit([change('huge', { labels: { long: 'x' } }, 'MODIFIED')], '6', signal)
+  expect(known('huge')).toBe(true)
 })
 
-test('objects with long labels take no room from others', async () => {
+const long = (i: number, length = 15_000) => ({ i: String(i), long: String(i).padEnd(length, 'x') })
+
+test('where texts are too long altogether, those with the longest go, whatever their kind and age', async () => {
   const it = start(100)
-  const short = Array.from({ length: 60 }, (_, i) => change(`p${i}`, { labels: { i } }))
-  await it.seeded(sourceOf(POD), ...short)
-  const long = (i: number) => change(`s${i}`, { labels: { i, long: 'x'.repeat(15_000) } })
-  await it.seeded(sourceOf(SET), ...Array.from({ length: 20 }, (_, i) => long(i)))
-  expect(it.evicted).toEqual(['ReplicaSet 20'])
-  expect(it.cache.sizes().map(({ objects }) => objects)).toEqual([60, 0])
+  await it.seeded(sourceOf(NODE), change('n1', { namespace: '', labels: long(0, 16_000) }))
+  const page = Array.from({ length: 60 }, (_, i) => change(`p${i}`, { labels: { app: `a${i}` } }))
+  const pods = await it.seeded(sourceOf(POD), ...page)
+  await pods.commit([change('p0', { labels: { app: 'a0' } }, 'DELETED')], '6', signal)
+  const sets = await it.seeded(sourceOf(SET))
+  for (let i = 0; i < 30; i++) await sets.commit([change(`s${i}`, { labels: long(i) })], '6', signal)
+  const known = (kind: string, name: string) => it.object(ref(kind, name)) !== undefined
+  expect(page.map((_, i) => known('Pod', `p${i}`))).toEqual(page.map(() => true))
+  expect(it.object({ apiVersion: 'v1', kind: 'Node', name: 'n1' })).toBeDefined()
+  const objects = it.cache.sizes().find(({ resource }) => resource.kind === 'ReplicaSet')?.objects ?? 0
+  expect(objects).toBeGreaterThan(5)
+  expect(objects).toBeLessThan(14)
+  expect(new Set(it.evicted.map((line) => line.split(' ')[0]))).toEqual(new Set(['ReplicaSet']))
 })
+
+test('deleted objects with the longest texts go, too, and a name never finds a former object then', async () => {
+  const it = start(100)
+  const pods = await it.seeded(sourceOf(POD), change('web', { uid: 'one', labels: { v: '1' } }))
+  await pods.commit([change('web', { uid: 'two', labels: long(0) })], '6', signal)
+  for (let i = 1; i < 50; i++) {
+    await pods.commit([change(`p${i}`, { labels: long(i) })], '7', signal)
+    await pods.commit([change(`p${i}`, {}, 'DELETED')], '8', signal)
+  }
+  // What is alive goes after what was deleted: many of them are needed for it.
+  for (let i = 50; i < 100; i++) await pods.commit([change(`p${i}`, { labels: long(i) })], '9', signal)
+  expect(it.object(ref('Pod', 'p1'))).toBeUndefined()
+  expect(it.object({ ...ref('Pod', 'web', 'two') })).toBeUndefined()
+  expect({ ...it.object(ref('Pod', 'web', 'one'))?.labels }).toEqual({ v: '1' })
+})
+
+test('texts that many objects share count once', async () => {
+  const it = start(100)
+  const page = Array.from({ length: 90 }, (_, i) => change(`p${i}`, { labels: long(0) }))
+  await it.seeded(sourceOf(POD), ...page)
+  expect(it.cache.sizes()).toMatchObject([{ objects: 90 }])
+})
+
+test('all texts together fit a small heap, however many objects have long labels', async () => {
+  const file = (name: string) => JSON.stringify(new URL(`../../../src/watch/${name}`, import.meta.url).href)
+  const script = `
+    const { MetadataCache } = await import(${file('metadata/cache.ts')})
+    const { createCacheStore } = await import(${file('metadata/cache-store.ts')})
+    const { scanObject } = await import(${file('decode/scan.ts')})
+    const cache = new MetadataCache({ maxObjects: 200_000, clock: performance, onEvict() {}, onExclude() {} })
+    const store = createCacheStore(cache, performance)
+    const session = await store.open(${JSON.stringify(sourceOf(SET))})
+    for (let i = 0; i < 10_000; i++) {
+      const labels = { long: String(i).padEnd(16_000, 'x') }
+      const metadata = { name: 's' + i, namespace: 'shop', uid: 'u' + i, resourceVersion: '1', labels }
+      const object = scanObject(Buffer.from(JSON.stringify({ metadata })))
+      await session.commit([{ type: 'ADDED', object, observedAtMs: 0 }], '6')
+    }
+    console.log(cache.sizes()[0].objects)`
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...['--max-old-space-size=64', '--input-type=module', '--eval', script],
+  ])
+  expect(Number(stdout)).toBeGreaterThan(100)
+}, 120_000)
 
 test('an object whose labels became too long is unknown: neither former labels nor those of a former object count', async () => {
   const it = start(100)

@@ -59,7 +59,7 @@ async function start(...sources: Source[]) {
   const hurry = () => {
     clock.haste = HASTE
   }
-  const cache = new MetadataCache({ maxObjects: 1_000, clock, onEvict() {} })
+  const cache = new MetadataCache({ maxObjects: 1_000, clock, onEvict() {}, onExclude() {} })
   const store = createCacheStore(cache, clock)
   store.expect(sources)
   const progress = new Map<string, Progress>()

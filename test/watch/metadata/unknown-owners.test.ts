@@ -33,7 +33,12 @@ function objectOf(name: string, uid: string, ownerReferences: object[]) {
 /** Rules that follow pods of the Deployment web, with what is known of ReplicaSets. */
 async function startBed(rule: { for?: number; resolve?: true }) {
   const rules = [{ name: 'r', when: { kind: 'Pod', owner: 'Deployment/web' }, to: ['s'], ...rule }]
-  const cache = new MetadataCache({ maxObjects: 100, clock: { now: () => START_MS }, onEvict() {} })
+  const cache = new MetadataCache({
+    maxObjects: 100,
+    clock: { now: () => START_MS },
+    onEvict() {},
+    onExclude() {},
+  })
   const store = createCacheStore(cache, { now: () => START_MS })
   const sets = await store.open(sourceOf(SET), never)
   const surroundings = surroundingsOf(cache, ({ kind }) => kind === 'ReplicaSet')
