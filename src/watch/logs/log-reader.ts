@@ -6,28 +6,27 @@ import { faultOfStream } from '../client/api-fault.ts'
 import type { ClusterClient } from '../client/cluster-client.ts'
 import { cleanLog } from './clean-log.ts'
 import type { LogTarget } from './log-target.ts'
+import { LogTurns } from './log-turns.ts'
 
 interface LogReaderParts {
   client: ClusterClient
   /** Requests per second, at most. */
   rate: number
   onRead(outcome: LogOutcome): void
-  clock?: { now(): number }
 }
 
-/** A read that would wait longer for its turn is refused. */
-const MAX_QUEUE_MS = 2_000
 /** From the begin of a read to its end, the wait for its turn included. */
 const READ_MS = 4_000
 
-/** Reads logs of containers at a steady pace: one request every `1 / rate` seconds, without bursts. */
+/** Reads logs of containers at a steady pace: one request every `1 / rate` seconds, without bursts; namespaces take turns. */
 export class LogReader {
   readonly #parts: LogReaderParts
   readonly #closing = new AbortController()
-  #nextMs = 0
+  readonly #turns: LogTurns
 
   constructor(parts: LogReaderParts) {
     this.#parts = parts
+    this.#turns = new LogTurns(parts.rate)
   }
 
   /** Returns the log, or why it could not be had, within about 4 s; undefined if the reader was closed meanwhile. */
@@ -38,7 +37,12 @@ export class LogReader {
     const timer = setTimeout(() => deadline.abort(), READ_MS)
     const signal = AbortSignal.any([closing, deadline.signal])
     try {
-      const done = await readLog({ client, rate, turn: () => this.#turn(signal) }, target, settings, signal)
+      const done = await readLog(
+        { client, rate, turn: () => this.#turns.take(target.namespace, signal) },
+        target,
+        settings,
+        signal,
+      )
       onRead(done.outcome)
       return done
     } catch (error) {
@@ -58,28 +62,6 @@ export class LogReader {
   close(): void {
     this.#closing.abort()
   }
-
-  async #turn(signal: AbortSignal): Promise<boolean> {
-    const { rate, clock = performance } = this.#parts
-    const nowMs = clock.now()
-    const atMs = Math.max(nowMs, this.#nextMs)
-    if (atMs - nowMs > MAX_QUEUE_MS) return false
-    this.#nextMs = atMs + 1_000 / rate
-    if (atMs > nowMs) await pause(atMs - nowMs, signal)
-    return true
-  }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const abort = () => {
-    clearTimeout(timer)
-    reject(signal.reason)
-  }
-  if (signal.aborted) abort()
-  else signal.addEventListener('abort', abort, { once: true })
-  return promise.finally(() => signal.removeEventListener('abort', abort))
 }
 
 /** The results of reads: a metric label. */

@@ -7,6 +7,7 @@ import { connectCluster } from '../../../src/watch/client/connect.ts'
 import { LogReader } from '../../../src/watch/logs/log-reader.ts'
 import type { LogTarget } from '../../../src/watch/logs/log-target.ts'
 import { type ApiRequest, failure, type ScriptedApi, startScriptedApi } from '../../servers/scripted-api.ts'
+import { waitFor } from '../../wait-for.ts'
 import { kubeconfigFor } from '../bed.ts'
 import { folder } from '../folder.ts'
 
@@ -196,4 +197,32 @@ test('requests come at a steady pace, and reads that would wait too long are ref
   expect(served).toBeGreaterThan(10)
   expect(outcomes.filter((it) => it === 'rate')).toHaveLength(100 - served)
   expect(logs.find((it) => it?.error)?.error).toContain('more than 10 requests')
+})
+
+test('a namespace in which many containers crash does not keep the logs of others from being read', async () => {
+  api.intercept = (_, response) => {
+    response.end('x')
+    return true
+  }
+  const reader = startReader(10)
+  const others = ['payments', 'search', 'web'].map((namespace) => ({ ...TARGET, namespace }))
+  const crashing = Promise.all(Array.from({ length: 100 }, () => reader.read(TARGET, SETTINGS)))
+  const reads = await Promise.all(others.map((target) => reader.read(target, SETTINGS)))
+  expect(reads.map((it) => it?.outcome)).toEqual(['read', 'read', 'read'])
+  const namespaces = api.requests.map(({ path }) => path.split('/')[4])
+  expect(namespaces.indexOf('web')).toBeLessThan(8)
+  const refused = (await crashing).filter((it) => it?.outcome === 'rate')
+  expect(refused.length).toBeGreaterThan(70)
+})
+
+test('a read that waits for its turn ends when the reader is closed', async () => {
+  api.intercept = (_, response) => {
+    response.end('x')
+    return true
+  }
+  const reader = startReader(1)
+  const reads = Promise.all(Array.from({ length: 3 }, () => reader.read(TARGET, SETTINGS)))
+  await waitFor(() => api.requests.length > 0, { what: 'the first request' })
+  reader.close()
+  expect((await reads).filter((it) => it === undefined).length).toBeGreaterThanOrEqual(2)
 })
