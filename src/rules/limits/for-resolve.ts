@@ -58,8 +58,7 @@ export function expireForResolve(tx: LimitTransaction, plan: RulePlan | undefine
   else if (!plan?.tracksState || !isOfKind(plan, state.pending.emission.header))
     suppressPending(tx, key, state, 'gone')
   else if (dueOf(tx, plan, state) > tx.nowMs) keep(tx, plan, key, state)
-  // After a downtime, windows of the past would let all that wait pass together.
-  else open(tx, plan, key, state, state.throttledSinceMs === undefined ? dueOf(tx, plan, state) : tx.nowMs)
+  else open(tx, plan, key, state, dueOf(tx, plan, state))
 }
 
 /** Whether the rule still matches the kind of an object that waits. */
@@ -202,7 +201,8 @@ function readState(
 
 /**
  * `for` has passed: applies the further limits to the pending event, `live` if it did not wait. Returns whether it was emitted. If `throttle`
- * keeps it back, it waits for the end of the window; `after` has counted it then.
+ * keeps it back, it waits for the end of the window; `after` has counted it then. A mute window or a silence that began after `atMs`, when it
+ * was due, does not keep it back.
  */
 function open(
   tx: LimitTransaction,
@@ -237,7 +237,9 @@ function open(
   const keys = keysForSinks(plan.name, places, stored.sinks, sinks)
   const { after: _, ...afterAfter } = keys
   const further = throttledSinceMs === undefined ? keys : afterAfter
-  const result = applyLimitChain(tx, plan, further, emission, atMs, { isState: true })
+  // After a downtime, windows of the past would let all that wait pass together.
+  const passedMs = throttledSinceMs === undefined ? atMs : tx.nowMs
+  const result = applyLimitChain(tx, plan, further, emission, passedMs, { isState: true })
   if ('throttledSinceMs' in result) {
     tx.counters.count(plan.name, 'waiting')
     const { suppressed: _, ...unsent } = stored
@@ -257,7 +259,7 @@ function open(
     waiting: 0,
     open: {
       sinks: emission.sinks,
-      fromMs: isEmitted ? atMs : result.fromMs + AFTER_DIGEST_MS,
+      fromMs: isEmitted ? passedMs : result.fromMs + AFTER_DIGEST_MS,
       ...(!isEmitted && group && { group: group.key }),
       ...(group?.order !== undefined && { order: group.order }),
       ...(plan.resolves && { title: titleOf(emission) }),

@@ -142,6 +142,18 @@ test('after a downtime, states that throttle keeps back still come one after the
   )
 })
 
+test('a mute window that begins after a state that throttle kept back was due does not keep it back', () => {
+  const bed = openBed({
+    for: '1m',
+    throttle: { every: '15m', per: 'rule' },
+    mute: { from: '10:17', to: '11:00' },
+  })
+  bed.run({ at: 0, name: 'a' }, { at: 1, name: 'b' })
+  expect(bed.until(500)).toEqual(['60 a'])
+  // It is due at 960; the process is away until 1200, in the window of mute.
+  expect(bed.memory.expire(START_MS + 1_200_000).deliveries.map(inShort)).toEqual(['b'])
+})
+
 test('of states that wait for the same end of a window, the oldest is sent first', () => {
   const bed = openBed({ for: '1m', throttle: { every: '15m', per: 'rule' } })
   const sent = bed.run(
