@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CircuitBreaker } from '../../src/store/lanes/circuit-breaker.ts'
+import { CircuitBreaker, FailingNamespaces } from '../../src/store/lanes/circuit-breaker.ts'
 
 function clockAt(startMs: number) {
   let now = startMs
@@ -86,4 +86,48 @@ test('a sink may ask for a pause of an hour and no longer', () => {
   const { breaker } = opened()
   breaker.pause(86_400_000)
   expect(breaker.waitMs()).toBe(3_600_000)
+})
+
+test('deliveries of failing namespaces alone leave a probe for others, and come after them', () => {
+  const { breaker, clock } = opened()
+  clock.pass(breaker.waitMs())
+  expect(breaker.admit(true).kind).toBe('wait')
+  clock.pass(breaker.waitMs(true))
+  const kinds = () => [breaker.admit(true), breaker.admit(true), breaker.admit(true)].map(({ kind }) => kind)
+  expect(kinds()).toEqual(['probe', 'probe', 'wait'])
+  expect(breaker.admit().kind).toBe('probe')
+  expect(breaker.admit().kind).toBe('wait')
+})
+
+test('failures of namespaces that failed before do not lengthen the pauses of others', () => {
+  const { breaker, clock } = opened()
+  for (let i = 0; i < 10; i++) {
+    clock.pass(breaker.waitMs(true))
+    expect(breaker.admit(true).kind).toBe('probe')
+    breaker.failed(true)
+  }
+  expect(breaker.waitMs(true)).toBeGreaterThan(5_000)
+  expect(breaker.admit().kind).toBe('probe')
+  breaker.failed()
+  expect(breaker.admit().kind).toBe('wait')
+  clock.pass(breaker.waitMs())
+  expect(breaker.admit().kind).toBe('probe')
+  breaker.succeeded(clock.now())
+  expect(breaker.admit(true).kind).toBe('go')
+})
+
+test('a pause that the sink asked for is for all', () => {
+  const { breaker, clock } = opened()
+  clock.pass(breaker.waitMs())
+  breaker.pause(20_000, true)
+  clock.pass(19_999)
+  expect([breaker.admit().kind, breaker.admit(true).kind]).toEqual(['wait', 'wait'])
+  clock.pass(1)
+  expect(breaker.admit().kind).toBe('probe')
+})
+
+test('of namespaces that fail, those that failed first are forgotten', () => {
+  const failing = new FailingNamespaces()
+  for (let i = 0; i < 5_000; i++) failing.failed(`n${i}`)
+  expect([failing.has('n0'), failing.has('n4999')]).toEqual([false, true])
 })

@@ -74,9 +74,11 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   async function putAt(lane: string, observed: Date, ...names: string[]): Promise<void> {
     const sink = lane.split('/')[0] as string
     const deliveries = names.map((it): Delivery => {
-      const [name = '', version = '1', life = ''] = it.split(/[@~]/)
+      const [path = '', version = '1', life = ''] = it.split(/[@~]/)
+      const [name = '', namespace = 'default'] = path.split('|').toReversed()
       const event = {
-        ...headerFor(name, version, 'MODIFIED', `uid-${name}${life}`),
+        ...headerFor(name, version, 'MODIFIED', `uid-${path}${life}`),
+        namespace,
         time: observed.toISOString(),
       }
       return { sink, rule: 'all', event, objectJson: Buffer.from('{}') }
@@ -223,6 +225,6 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   }
 }
 
-/** `a@1`, `a@2` and so on; `a@3~b` is of another object of that name. */
+/** `a@1`, `a@2` and so on; `a@3~b` is of another object of that name, `n|a@1` of one in the namespace `n`. */
 export const numbered = (name: string, count: number) =>
   Array.from({ length: count }, (_, i) => `${name}@${i + 1}`)

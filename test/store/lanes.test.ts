@@ -400,3 +400,58 @@ test.concurrent('an object that was made again during an outage does not overtak
   await it.drained('hook')
   expect(sink.took).toEqual(['web@1', 'web@2'])
 })
+
+test.concurrent.each([
+  ['of the event', ODD],
+  ['of the sink', DOWN],
+] as const)(
+  'many objects of one namespace that the sink does not take hold up no others, where the failure is %s',
+  async (_, failure) => {
+    await using it = await startLaneBed()
+    const sink = scriptedSink(({ event }) => (event.namespace === 'noisy' ? failure : DELIVERED))
+    const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
+    const names = Array.from({ length: 16 }, (_, i) => `hook/${i}`)
+    let [bad, good] = [0, 0]
+    async function flood(): Promise<void> {
+      for (const lane of names) await it.put(lane, `noisy|bad${bad++}@1`, `noisy|bad${bad++}@1`)
+      lanes.wake(names)
+    }
+    const startedMs = performance.now()
+    const isLong = async () => {
+      await flood()
+      return performance.now() - startedMs > 4_000
+    }
+    await waitFor(isLong, { what: 'pauses that have grown', everyMs: 100 })
+    while (good < 5) {
+      const lane = `hook/${(good * 7) % 16}`
+      const name = `good${good++}@1`
+      await it.put(lane, `shop|${name}`)
+      lanes.wake([lane])
+      const took = async () => {
+        await flood()
+        return sink.took.includes(name)
+      }
+      await waitFor(took, { what: name, everyMs: 100 })
+    }
+  },
+)
+
+test.concurrent('what was passed over while a sink failed is delivered in the order of each object', async () => {
+  await using it = await startLaneBed()
+  let mended = false
+  const sink = scriptedSink(({ event }) => (event.namespace === 'noisy' && !mended ? DOWN : DELIVERED))
+  const versions = Array.from({ length: 6 }, (_, i) => i + 1)
+  for (const version of versions)
+    for (let i = 0; i < 60; i++) await it.put('hook/0', `noisy|bad${i}@${version}`)
+  await it.put('hook/0', 'shop|good@1')
+  const lanes = it.work({ hook: sink }, { minFailingMs: 600_000 })
+  lanes.wake(['hook/0'])
+  await waitFor(() => sink.took.includes('good@1'), { what: 'the one behind' })
+  for (let i = 0; i < 60; i++) await it.put('hook/0', `noisy|bad${i}@7`)
+  lanes.wake(['hook/0'])
+  mended = true
+  await it.drained('hook')
+  const took = Map.groupBy(sink.took, (it) => it.split('@')[0])
+  for (let i = 0; i < 60; i++)
+    expect(took.get(`bad${i}`)).toEqual([...versions, 7].map((version) => `bad${i}@${version}`))
+})

@@ -9,11 +9,17 @@ const MAX_PAUSE_MS = 15_000
 const MAX_ASKED_PAUSE_MS = 3_600_000
 /** Concurrent probes: where half of all calls fail, one of them succeeds. */
 const PROBES = 3
+/** Only deliveries of failing namespaces wait: so much longer, for one of another namespace. */
+const FAILING_WAIT_MS = 100
+/** Beyond that those that failed first are forgotten. */
+const MOST_NAMESPACES = 1_000
 
 /**
  * Opens when 19 of the last 20 calls failed, or three since the last success, 2 s ago. A sink of which half of the calls fail
  * stays closed. While open, a few probes are sent at growing intervals; one success closes it. The longest interval is short, so that
- * a sink gets its deliveries within seconds after it recovers. Times are of a clock that never jumps.
+ * a sink gets its deliveries within seconds after it recovers. Deliveries of namespaces that do not fail have intervals of their own, which
+ * grow when one of them fails: so many objects of one namespace that a sink does not take hold up no others. Times are of a clock that
+ * never jumps.
  */
 export class CircuitBreaker {
   readonly #clock: { now(): number }
@@ -22,8 +28,9 @@ export class CircuitBreaker {
   #passedMs = Number.NEGATIVE_INFINITY
   #failedInARow = 0
   #openedMs: number | undefined
-  #openUntilMs = 0
-  #pauses = 0
+  /** For deliveries of failing namespaces, and for others. */
+  readonly #suspects = new Pauses()
+  readonly #others = new Pauses()
   #probes = 0
 
   constructor(clock: { now(): number }, random: () => number) {
@@ -31,10 +38,13 @@ export class CircuitBreaker {
     this.#random = random
   }
 
-  /** May a call begin? `probe`: with one delivery only, to find out whether the sink is back. */
-  admit(): { kind: 'go' } | { kind: 'probe' } | { kind: 'wait'; ms: number } {
+  /**
+   * May a call begin? `probe`: with one delivery only, to find out whether the sink is back. `isSuspect`: all that could be sent is of
+   * failing namespaces; then one probe is left for others.
+   */
+  admit(isSuspect = false): { kind: 'go' } | { kind: 'probe' } | { kind: 'wait'; ms: number } {
     if (this.#openedMs === undefined) return { kind: 'go' }
-    const ms = this.waitMs()
+    const ms = this.waitMs(isSuspect)
     if (ms > 0) return { kind: 'wait', ms }
     this.#probes++
     return { kind: 'probe' }
@@ -45,10 +55,12 @@ export class CircuitBreaker {
   }
 
   /** In how many milliseconds it may admit a call. */
-  waitMs(): number {
+  waitMs(isSuspect = false): number {
     if (this.#openedMs === undefined) return 0
-    const ms = this.#openUntilMs - this.#clock.now()
-    return ms > 0 ? ms : this.#probes >= PROBES ? FIRST_PAUSE_MS : 0
+    const { untilMs } = this.#suspects
+    const openMs = isSuspect ? untilMs + FAILING_WAIT_MS : Math.min(untilMs, this.#others.untilMs)
+    const ms = openMs - this.#clock.now()
+    return ms > 0 ? ms : this.#probes >= (isSuspect ? PROBES - 1 : PROBES) ? FIRST_PAUSE_MS : 0
   }
 
   /** A call that began at `sinceMs` succeeded: closes the breaker, unless the call is from before it opened. */
@@ -57,35 +69,35 @@ export class CircuitBreaker {
     this.#note(true)
     this.#passedMs = this.#clock.now()
     this.#failedInARow = 0
-    this.#pauses = 0
+    this.#suspects.count = 0
+    this.#others.count = 0
     this.#probes = 0
     if (this.#openedMs !== undefined) this.#calls = []
     this.#openedMs = undefined
   }
 
-  /** A call failed as a whole, which may open the breaker. */
-  failed(): void {
+  /** A call failed as a whole, which may open the breaker. `isSuspect`: all of it was of namespaces that had failed before. */
+  failed(isSuspect = false): void {
     this.released()
     const nowMs = this.#clock.now()
     if (this.#openedMs !== undefined) {
       // Calls that were in flight together add one pause.
-      if (this.#openUntilMs <= nowMs) this.pause(0)
+      if ((isSuspect ? this.#suspects : this.#others).untilMs <= nowMs) this.pause(0, isSuspect)
       return
     }
     this.#note(false)
     this.#failedInARow++
     const isRate = this.#calls.filter((passed) => !passed).length >= OPENS_AT
     const isSilent = this.#failedInARow >= FEW && nowMs - this.#passedMs > SILENT_MS
-    if (isRate || isSilent) this.pause(0)
+    if (isRate || isSilent) this.pause(0, isSuspect)
   }
 
-  /** Opens for at least `ms`, whatever the rate: the sink asked for it. */
-  pause(ms: number): void {
+  /** Opens for at least `ms`, whatever the rate, where the sink asked for it; `isSuspect` as for `failed`. */
+  pause(ms: number, isSuspect = false): void {
     const nowMs = this.#clock.now()
-    const doubledMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.#pauses++, 10), MAX_PAUSE_MS)
-    const backoffMs = doubledMs * (0.5 + this.#random() / 2)
     this.#openedMs ??= nowMs
-    this.#openUntilMs = nowMs + Math.min(Math.max(ms, backoffMs), MAX_ASKED_PAUSE_MS)
+    this.#suspects.add(nowMs, ms, this.#random)
+    if (!isSuspect || ms > 0) this.#others.add(nowMs, ms, this.#random)
   }
 
   /** A probe ended without a result. */
@@ -95,12 +107,49 @@ export class CircuitBreaker {
 
   /** The cause may be over: the next call is a probe. */
   reset(): void {
-    this.#openUntilMs = this.#clock.now()
+    this.#suspects.untilMs = this.#clock.now()
+    this.#others.untilMs = this.#clock.now()
     this.#probes = 0
   }
 
   #note(passed: boolean): void {
     this.#calls.push(passed)
     if (this.#calls.length > WINDOW) this.#calls.shift()
+  }
+}
+
+/** Pauses that double. */
+class Pauses {
+  untilMs = 0
+  count = 0
+
+  /** Of at least `leastMs`. */
+  add(nowMs: number, leastMs: number, random: () => number): void {
+    const doubledMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.count++, 10), MAX_PAUSE_MS)
+    const backoffMs = doubledMs * (0.5 + random() / 2)
+    this.untilMs = nowMs + Math.min(Math.max(leastMs, backoffMs), MAX_ASKED_PAUSE_MS)
+  }
+}
+
+/**
+ * Namespaces of which a delivery failed, and none passed since; objects of the cluster are one more. Who may create objects in one namespace can have many that a sink does not
+ * take: probes are of other namespaces where there are any, so that they show whether the sink works.
+ */
+export class FailingNamespaces {
+  readonly #failing = new Set<string>()
+
+  failed(namespace = ''): void {
+    this.#failing.delete(namespace)
+    this.#failing.add(namespace)
+    const [oldest] = this.#failing
+    if (this.#failing.size > MOST_NAMESPACES && oldest !== undefined) this.#failing.delete(oldest)
+  }
+
+  passed(namespace = ''): void {
+    this.#failing.delete(namespace)
+  }
+
+  has(namespace = ''): boolean {
+    return this.#failing.has(namespace)
   }
 }

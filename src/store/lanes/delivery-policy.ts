@@ -73,10 +73,13 @@ export class LaneOutcomes {
     const alone: Item[] = []
     let failure: Retry | undefined
     let target: Retry | undefined
+    const namespaces = state.failingNamespaces
+    const isSuspect = verdict.retries.every(({ item }) => namespaces.has(item.delivery.event.namespace))
     for (const { item, outcome } of verdict.retries) {
       state.retried(outcome)
       item.tries++
-      const { chain } = item
+      const { chain, delivery } = item
+      if (mayBeOwnFault(outcome)) namespaces.failed(delivery.event.namespace)
       const facts = { passedMs: state.passedMs, failedBeforeMs: this.#window.failedMs(chain) }
       this.#lastFailure = outcome.detail
       if (failsAlone(outcome, { ...facts, calledMs: call.startedMs })) {
@@ -89,7 +92,7 @@ export class LaneOutcomes {
       else if (!failure || outcome.scope === 'sink') failure = outcome
     }
     if (target) this.#targetFailed(state, target)
-    if (failure && !verdict.answered) this.#sinkFailed(state, failure, call)
+    if (failure && !verdict.answered) this.#sinkFailed(state, failure, { call, isSuspect })
     return alone
   }
 
@@ -102,11 +105,15 @@ export class LaneOutcomes {
     this.#targetSinceMs = outages.failed(this.#lane)
   }
 
-  #sinkFailed(state: SinkState, failure: Retry, call: Call): void {
+  #sinkFailed(
+    state: SinkState,
+    failure: Retry,
+    { call, isSuspect }: { call: Call; isSuspect: boolean },
+  ): void {
     const { breaker } = state
     const isPassing = state.passedMs >= call.startedMs
     call.noted = true
-    breaker.failed()
+    breaker.failed(isSuspect)
     // If others succeed meanwhile, the requested pause is for this object alone.
     if (failure.scope === 'sink' && failure.afterMs !== undefined && !isPassing) {
       // The pause may be for one object even if others succeeded only just before: a probe of another object finds out. A rate limit is for all.

@@ -1,5 +1,6 @@
 import { describeFault, isRefusal } from '../redis/redis-fault.ts'
-import { costOfAll, type FedEntry, type LaneEntryRead } from './lane-entries.ts'
+import type { FailingNamespaces } from './circuit-breaker.ts'
+import { costOfAll, type FedEntry, type Item, type LaneEntryRead } from './lane-entries.ts'
 import type { LaneWindow } from './lane-window.ts'
 import type { LaneServices } from './owned-lanes.ts'
 import { readLane } from './read-lane.ts'
@@ -20,6 +21,9 @@ const UNKNOWN_BYTES = 512 * 1024
 /** A sink of which a read waits longer for room in the byte budget is held up by what it has in memory. */
 const HELD_UP_MS = 1_000
 const READ_AGAIN_MS = 500
+/** Between two reads of what is passed over, and more for each byte: a backlog of a sink that fails for all takes little processor time. */
+const PASS_OVER_MS = 100
+const PASS_OVER_BYTES_PER_MS = 1_024
 const NEWER_MS = 15_000
 
 /** Where a lane is read from next, and whether there may be entries that were not read. */
@@ -44,6 +48,8 @@ export class LaneReading {
   #besides = 0
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
   #generation = 0
+  /** Namespaces of which deliveries are passed over. */
+  #passedOver: Set<string> | undefined
 
   /** `isEmpty`: the lane is known to be empty in Redis. */
   constructor(services: LaneServices, lane: string, isEmpty: boolean) {
@@ -78,16 +84,45 @@ export class LaneReading {
     return !this.isDone && this.#againMs <= nowMs
   }
 
-  /** There may be entries that are not read; `anywhere`: also before those that are known. */
+  /** There may be entries that are not read; `anywhere`: also before those that are known, which are read again after passing over anyway. */
   poke(anywhere: boolean): void {
     this.#isBehind = true
-    if (anywhere) this.#fromStart = true
+    if (anywhere && !this.isPassingOver) this.#fromStart = true
   }
 
   /** Deliveries were let go of: they are read again. */
   restart(): void {
     this.#generation++
+    this.#passedOver = undefined
     this.poke(true)
+  }
+
+  get isPassingOver(): boolean {
+    return this.#passedOver !== undefined
+  }
+
+  /**
+   * Is memory full of deliveries of failing namespaces, while the breaker is open and there is more? Then one of another namespace may be
+   * behind them, and its success would close the breaker.
+   */
+  mayPassOver({ breaker, ordered, failingNamespaces }: SinkState, window: LaneWindow): boolean {
+    if (!breaker.isOpen() || ordered || !this.#isBehind || this.#isReading) return false
+    return window.size >= ENOUGH_TO_PROBE && !window.hasUntried(failingNamespaces)
+  }
+
+  /** These were let go of, and the lane is read on behind them until `restart`. */
+  passOver(items: readonly Item[]): void {
+    this.#passedOver ??= new Set()
+    for (const { delivery } of items) this.#passedOver.add(delivery.event.namespace ?? '')
+    this.#againMs = performance.now() + PASS_OVER_MS + costOfAll(items) / PASS_OVER_BYTES_PER_MS
+  }
+
+  /** Whether a delivery may be taken into memory: none that might overtake what was passed over. */
+  takes({ delivery }: Item, failing: FailingNamespaces | undefined): boolean {
+    if (!this.#passedOver) return true
+    const { order, event } = delivery
+    const { namespace = '' } = event
+    return order === undefined && !this.#passedOver.has(namespace) && !failing?.has(namespace)
   }
 
   hurry(): void {
@@ -124,10 +159,15 @@ export class LaneReading {
   }
 
   /** May a read begin? `window` has what is in memory; `isPaused`: no call begins now. */
-  wantsMore({ breaker, batchSize }: SinkState, window: LaneWindow, isPaused: boolean): boolean {
+  wantsMore(
+    { breaker, batchSize, failingNamespaces }: SinkState,
+    window: LaneWindow,
+    isPaused: boolean,
+  ): boolean {
     if (!this.#isBehind || this.#isReading || isPaused || performance.now() < this.#againMs) return false
     // What waits for a sink that fails takes no room from others, but for an object that has not failed: it may be well.
-    if (window.size > 0 && breaker.isOpen()) return !window.hasUntried() && window.size < ENOUGH_TO_PROBE
+    if (window.size > 0 && breaker.isOpen())
+      return !window.hasUntried(failingNamespaces) && window.size < ENOUGH_TO_PROBE
     return window.size < mostHeld(batchSize)
   }
 

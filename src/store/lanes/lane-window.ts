@@ -1,4 +1,5 @@
 import type { Outcome } from '../../sink/index.ts'
+import type { FailingNamespaces } from './circuit-breaker.ts'
 import type { Item } from './lane-entries.ts'
 import type { SinkState } from './sink-state.ts'
 
@@ -19,8 +20,9 @@ interface Picking {
   ordered: boolean
   /** Deliveries of several chains go in one call; otherwise each call is of one chain, so that a slow one holds up no other. */
   joined: boolean
-  /** A probe: a chain that has not failed is preferred. */
+  /** A probe: a chain that has not failed, of a namespace that does not fail, is preferred. */
   probe: boolean
+  failing: FailingNamespaces
 }
 
 /** Beyond that the oldest are forgotten: they are found again. */
@@ -63,15 +65,15 @@ export class LaneWindow {
   }
 
   /** Takes the deliveries of one call; their chains are busy until `release`. */
-  pick({ size, nowMs, ordered, joined, probe }: Picking): Item[] {
+  pick({ size, nowMs, ordered, joined, probe, failing }: Picking): Item[] {
     const ready: Chain[] = []
     for (const chain of this.#chains.values()) {
-      if (chain.busy > 0 || chain.notBeforeMs > nowMs || chain.items[0]?.awaitsLog) continue
+      if (!isReady(chain, nowMs)) continue
       ready.push(chain)
       if (!ordered && !probe && ready.length >= (joined ? size : 1)) break
     }
     let [first] = ready
-    if (probe) [first] = ready.toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b))
+    if (probe) [first] = this.#byTrust(ready, failing)
     // Also a chain that is called alone has its turn, however much comes of those before it.
     else if (ordered) first = this.#earliest(ready)
     if (!first) return []
@@ -172,22 +174,24 @@ export class LaneWindow {
     this.#suspects.delete(chain)
   }
 
-  /** Is there a chain that has not failed? */
-  hasUntried(): boolean {
-    return this.#chains.keys().some((key) => !this.#failed.has(key))
+  /** Is there a chain that has not failed, of a namespace that does not? */
+  hasUntried(failing: FailingNamespaces): boolean {
+    return this.#chains.values().some((it) => !this.#failed.has(it.key) && !isFailing(it, failing))
   }
 
-  /** All that is not under way, but the first delivery of so many chains: those that failed longest ago, or not at all. */
-  *allBut(count: number): Generator<Item> {
-    const kept = new Set(
-      [...this.#chains.values()].toSorted((a, b) => this.#failedAt(a) - this.#failedAt(b)).slice(0, count),
-    )
+  /** All that is not under way, but the first delivery of so many chains: those that would be the first to be probes. */
+  *allBut(count: number, failing: FailingNamespaces): Generator<Item> {
+    const kept = new Set(this.#byTrust([...this.#chains.values()], failing).slice(0, count))
     for (const chain of [...this.#chains.values()])
       yield* chain.items.slice(Math.max(chain.busy, kept.has(chain) ? 1 : 0))
   }
 
-  #failedAt({ key }: Chain): number {
-    return this.#failed.get(key) ?? 0
+  /** First those of namespaces that do not fail; of them, those that failed longest ago or not at all. */
+  #byTrust(chains: readonly Chain[], failing: FailingNamespaces): Chain[] {
+    const failedAt = (it: Chain) => this.#failed.get(it.key) ?? 0
+    return chains.toSorted(
+      (a, b) => Number(isFailing(a, failing)) - Number(isFailing(b, failing)) || failedAt(a) - failedAt(b),
+    )
   }
 
   /** All of a chain that is not under way. */
@@ -227,10 +231,10 @@ export class LaneWindow {
     })
   }
 
-  /** Is there a chain that could go now? */
-  hasReady(nowMs: number): boolean {
-    for (const { busy, notBeforeMs, items } of this.#chains.values())
-      if (busy === 0 && notBeforeMs <= nowMs && !items[0]?.awaitsLog) return true
+  /** Is there a chain that could go now? `failing`: one of another namespace. */
+  hasReady(nowMs: number, failing?: FailingNamespaces): boolean {
+    for (const it of this.#chains.values())
+      if (isReady(it, nowMs) && !(failing && isFailing(it, failing))) return true
     return false
   }
 
@@ -238,6 +242,14 @@ export class LaneWindow {
   hurry(): void {
     for (const chain of this.#pausing) chain.notBeforeMs = 0
   }
+}
+
+function isReady({ busy, notBeforeMs, items }: Chain, nowMs: number): boolean {
+  return busy === 0 && notBeforeMs <= nowMs && !items[0]?.awaitsLog
+}
+
+function isFailing({ items: [first] }: Chain, failing: FailingNamespaces): boolean {
+  return first !== undefined && failing.has(first.delivery.event.namespace)
 }
 
 /** The first deliveries of a chain, up to one that waits for its log. */

@@ -80,7 +80,7 @@ export class LaneWorker {
 
   /** Deliveries of the lane are not in memory. */
   get isBehind(): boolean {
-    return this.#reading.isBehind
+    return this.#reading.isBehind || this.#reading.isPassingOver
   }
 
   get pausedUntilMs(): number {
@@ -93,6 +93,7 @@ export class LaneWorker {
     const state = this.#services.sinks.get(this.sink)
     if (!state) return
     this.#expire(state)
+    this.#passOver(state)
     const isPaused = this.#outcomes.pausedUntilMs > performance.now()
     if (this.#reading.isHeldUp(state, this.#window.size)) {
       this.#move(this.#quarantine.stalled(state, this.#calls))
@@ -129,6 +130,7 @@ export class LaneWorker {
     const state = sinks.get(this.sink)
     const acks: Acknowledgement[] = []
     const moved: Item[] = []
+    const passedOver: Item[] = []
     for (const entry of read) {
       const { id, count } = entry
       const { items, unreadable, isSettled } = this.#entries.take(entry)
@@ -138,6 +140,10 @@ export class LaneWorker {
         acks.push(unreadableAck(id, count, it, clock.now()))
       }
       for (const item of items) {
+        if (!this.#reading.takes(item, state?.failingNamespaces)) {
+          passedOver.push(item)
+          continue
+        }
         const log = this.#quarantine.has(item.chain) ? undefined : logs?.of(item.delivery)
         if (log) this.#awaitLog(item, log)
         budget.add(this.sink, item.cost)
@@ -145,6 +151,10 @@ export class LaneWorker {
         else this.#window.add(item)
       }
       if (isSettled) acks.push({ entryId: id, count, places: [] })
+    }
+    if (passedOver.length > 0) {
+      this.#entries.forget(passedOver)
+      this.#reading.passOver(passedOver)
     }
     if (moved.length > 0) acks.push(...this.#quarantine.follow(moved))
     if (acks.length > 0) void this.#acknowledge(acks, moved)
@@ -171,7 +181,9 @@ export class LaneWorker {
     if (!this.#owner.mayStart() || acks.isBlocked(this.name)) return undefined
     if (!this.#calls.isFree(state, nowMs) || !this.#window.hasReady(nowMs)) return undefined
     if (this.#awaitsMore(state, nowMs)) return undefined
-    const admission = state.breaker.admit()
+    const failing = state.failingNamespaces
+    const isSuspect = state.breaker.isOpen() && !this.#window.hasReady(nowMs, failing)
+    const admission = state.breaker.admit(isSuspect)
     if (admission.kind === 'wait') {
       state.awaitBreaker()
       return undefined
@@ -180,7 +192,8 @@ export class LaneWorker {
     // Half of the room at most, so that an object whose call hangs leaves some for others.
     const room = Math.ceil(this.#calls.room(state, nowMs) / 2)
     const size = probe ? 1 : Math.min(state.batchSize, room)
-    const items = this.#window.pick({ size, nowMs, ordered: state.ordered, joined: state.joins, probe })
+    const { ordered, joins: joined } = state
+    const items = this.#window.pick({ size, nowMs, ordered, joined, probe, failing })
     if (items.length === 0) {
       if (probe) state.breaker.released()
       return undefined
@@ -223,6 +236,7 @@ export class LaneWorker {
     this.#window.remove(settled)
     this.#window.release(call.items)
     for (const { chain } of settled) this.#window.passed(chain)
+    for (const { delivery } of delivered) state.failingNamespaces.passed(delivery.event.namespace)
     const passed = delivered.length + dead.filter(({ reason }) => isOfPeer(reason)).length
     state.failureShare.note(passed, retries.length, performance.now())
     if (answered) this.#outcomes.passed(state, call)
@@ -290,13 +304,24 @@ export class LaneWorker {
    * Frees the memory of deliveries of a failing sink, or a paused target, for other lanes; they are read again later. Where others wait for it,
    * none of those that fail stays.
    */
-  #shrink({ breaker }: SinkState): void {
+  #shrink({ breaker, failingNamespaces }: SinkState): void {
     const isFailing = breaker.isOpen() || this.#outcomes.isTargetFailing
     const kept = isFailing && this.#reading.lacksMemory(this.sink) ? 0 : KEPT_FOR_PROBES
-    const rest = [...this.#window.allBut(kept)]
+    const rest = [...this.#window.allBut(kept, failingNamespaces)]
     if (rest.length === 0 || this.#calls.size > 0) return
     this.#forget(rest)
-    this.#reading.restart()
+    if (this.#reading.isPassingOver) this.#reading.passOver(rest)
+    else this.#reading.restart()
+  }
+
+  /** Looks behind deliveries of failing namespaces for one of another, as long as the breaker is open. */
+  #passOver(state: SinkState): void {
+    if (this.#reading.isPassingOver && (!state.breaker.isOpen() || this.#window.size === 0))
+      return this.#reading.restart()
+    if (this.#calls.size > 0 || !this.#reading.mayPassOver(state, this.#window)) return
+    const rest = [...this.#window.allBut(KEPT_FOR_PROBES, state.failingNamespaces)]
+    this.#forget(rest)
+    this.#reading.passOver(rest)
   }
 
   /** Removes deliveries from memory; they stay in Redis. */
@@ -393,9 +418,9 @@ export class LaneWorker {
   }
 
   #checkEmpty(): void {
-    const { isDone, isReadOutOfOrder } = this.#reading
+    const { isDone, isReadOutOfOrder, isPassingOver } = this.#reading
     if (this.#dropped || this.#acknowledging > 0 || this.#entries.size > 0 || this.#calls.size > 0) return
-    if (!isDone || isReadOutOfOrder) return
+    if (!isDone || isReadOutOfOrder || isPassingOver) return
     this.#services.sinks.get(this.sink)?.failingLanes.passed(this.name)
     this.#disarm()
     this.#owner.emptied(this.name)

@@ -124,7 +124,7 @@ export class QuarantineAttempts {
   ): Promise<boolean> {
     const begun = chain.inFlight.get(item.delivery.event.id)
     chain.inFlight.delete(item.delivery.event.id)
-    const admission = begun ? { kind: 'go' as const } : state.breaker.admit()
+    const admission = begun ? { kind: 'go' as const } : state.breaker.admit(true)
     if (admission.kind === 'wait') return this.#wait(chain, admission.ms)
     const items = [item]
     using trace = begun ? undefined : state.trace(chain.lane, items)
@@ -141,7 +141,7 @@ export class QuarantineAttempts {
     const failed = retries[0]
     if (begun && !verdict.answered) await forgetUndelivered(chain)
     if (!verdict.answered && admission.kind === 'probe')
-      if (failed && !state.isAborted) state.breaker.failed()
+      if (failed && !state.isAborted) state.breaker.failed(true)
       else state.breaker.released()
     if (failed) {
       if (state.isAborted) return false

@@ -188,7 +188,7 @@ export class Quarantine {
     if (this.#chains.get(chain.lane) !== chain || acks.isBlocked(chain.lane)) return false
     if (chain.inFlight.size > 0) return true
     if (!this.mayBegin(chain)) return false
-    if ((sinks.get(chain.sink)?.breaker.waitMs() ?? 0) > 0) return false
+    if ((sinks.get(chain.sink)?.breaker.waitMs(true) ?? 0) > 0) return false
     const base = baseOf(chain.lane)
     const untilMs = Math.max(this.#byBase.get(base)?.pausedUntilMs ?? 0, this.#owner.pausedUntilMs(base))
     return untilMs <= performance.now()

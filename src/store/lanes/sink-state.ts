@@ -7,7 +7,7 @@ import type { Message, Outcome, Reason, Sink } from '../../sink/index.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { noteAttempt } from '../history/history.ts'
 import type { Caller } from './call-sink.ts'
-import { CircuitBreaker } from './circuit-breaker.ts'
+import { CircuitBreaker, FailingNamespaces } from './circuit-breaker.ts'
 import type { Retry, Verdict } from './delivery-policy.ts'
 import type { Item, UnreadableItem } from './lane-entries.ts'
 
@@ -58,6 +58,7 @@ export class SinkState {
   readonly name: string
   readonly breaker: CircuitBreaker
   readonly failingLanes = new FailingLanes()
+  readonly failingNamespaces = new FailingNamespaces()
   /** Of the attempts of its lanes, without those in quarantine. */
   readonly failureShare = new FailureShare()
   readonly takesAll: boolean
@@ -215,7 +216,7 @@ export class SinkState {
         this.#timer = undefined
         this.#parts.onAvailable(this.name)
       },
-      Math.max(1, this.breaker.waitMs()),
+      Math.max(1, this.breaker.waitMs() || this.breaker.waitMs(true)),
     )
   }
 
