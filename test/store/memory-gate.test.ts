@@ -73,27 +73,59 @@ test.concurrent('journal and history make room first, and status has that the hi
   expect((await lost())?.atMs).toBeGreaterThanOrEqual(beforeMs)
 })
 
-test.concurrent('previous objects make room where deliveries do not, and large ones have none before', async () => {
+/** Previous objects of a source, a MB each. */
+async function keep({ redis, keys }: Awaited<ReturnType<typeof bed>>, source: string, objects: number) {
+  await redis.hset(keys.sources, source, '{}')
+  for (let uid = 0; uid < objects; uid++) await redis.hset(keys.old(source), uid, 'x'.repeat(MB))
+}
+
+test.concurrent('previous objects of the largest source make room where deliveries do not', async () => {
   await using it = await bed()
-  await waitFor(() => it.gate.hasSpareRoom(), { what: 'a sample' })
-  for (const [i, source] of ['a', 'b'].entries()) {
-    await it.redis.hset(it.keys.sources, source, '{}')
-    for (let uid = 0; uid < 24; uid++) await it.redis.hset(it.keys.old(source), uid, 'x'.repeat(MB))
-    if (i === 1) await waitFor(() => !it.gate.hasSpareRoom(), { what: 'no room for large ones' })
-  }
-  await it.fill(8 * MB)
+  await keep(it, 'a', 20)
+  await keep(it, 'b', 8)
+  await it.fill(28 * MB)
   await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
-  const old = ['a', 'b'].map(it.keys.old)
-  await waitFor(async () => (await it.redis.exists(...old)) === 0, { what: 'the objects to go' })
-  await it.gate.room(AbortSignal.timeout(20_000))
+  await it.gate.room(AbortSignal.timeout(60_000))
+  expect(await Promise.all(['a', 'b'].map((source) => it.redis.exists(it.keys.old(source))))).toEqual([0, 1])
+})
+
+test.concurrent('previous objects stay where they are not what fills Redis', async () => {
+  await using it = await bed()
+  await keep(it, 'a', 2)
+  await it.fill(56 * MB)
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
+  const measured = async () =>
+    Number(/cmdstat_memory\|usage:calls=(\d+)/.exec(await it.redis.info('commandstats'))?.[1] ?? 0)
+  const before = await measured()
+  await waitFor(async () => (await measured()) > before + 1, { what: 'two attempts', timeoutMs: 40_000 })
+  expect(await it.redis.hlen(it.keys.old('a'))).toBe(2)
+  expect(it.gate.isClosed()).toBe(true)
+})
+
+test.concurrent('there is room for large previous objects until all take a tenth of Redis, and for long labels until 70 % are used', async () => {
+  await using it = await bed()
+  const { spare } = it.gate
+  const room = () => [spare.forLargePrevious(), spare.forLongLabels()]
+  await it.fill(47 * MB)
+  await waitFor(() => !spare.forLongLabels(), { what: 'no room for long labels' })
+  await keep(it, 'a', 1)
+  const samples = await it.samples()
+  await waitFor(async () => (await it.samples()) > samples + 1, { what: 'two samples' })
+  expect(room()).toEqual([true, false])
+  await it.redis.del('filler')
+  await it.fill(31 * MB)
+  await keep(it, 'a', 7)
+  await waitFor(() => !spare.forLargePrevious(), { what: 'no room for large ones' })
+  expect(room()).toEqual([false, true])
+  await it.redis.del(it.keys.old('a'))
+  await waitFor(() => spare.forLargePrevious(), { what: 'room for large ones' })
 })
 
 test.concurrent('it stays closed where previous objects cannot be deleted', async () => {
   await using it = await bed()
-  await it.redis.hset(it.keys.sources, 'a', '{}')
-  await it.redis.hset(it.keys.old('a'), 'uid', 'x')
+  await keep(it, 'a', 12)
   await it.server.command('ACL', 'SETUSER', 'default', '-unlink')
-  await it.fill(56 * MB)
+  await it.fill(38 * MB)
   await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
   const refusals = async () =>
     (await it.redis.info('commandstats')).match(/cmdstat_unlink:.*rejected_calls=(\d+)/)?.[1]

@@ -61,11 +61,18 @@ export async function startOldBed(source = SOURCE, rules?: readonly Rule[]) {
       throw error
     },
   })
-  const bed = await startStoreBed({ decide, previous: keeps })
+  const room = { isThere: true }
+  const bed = await startStoreBed({
+    decide,
+    previous: keeps,
+    spare: { forLongLabels: () => room.isThere, forLargePrevious: () => room.isThere },
+  })
   const hash = bed.keys.old(source.key)
   return {
     ...bed,
     hash,
+    /** Of Redis, for what no delivery needs. */
+    room,
     /** A new process takes the source over. */
     open: (previous = keeps) => bed.newStore(previous).open(source, never),
     /** A session that seeded these objects. */

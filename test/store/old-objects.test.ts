@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
+import type { ChangeType } from '../../src/model/event.ts'
 import type { Rule } from '../../src/rules/schema.ts'
 import { unpackObject } from '../../src/store/commit/previous-objects.ts'
 import { SOURCE } from './objects.ts'
-import { came, FORGETS, image, KEEPS, noise, startOldBed } from './old-bed.ts'
+import { came, FORGETS, image, noise, startOldBed } from './old-bed.ts'
 import { never } from './store-bed.ts'
 
 const IMAGE = 'spec.containers[name=web].image'
@@ -194,13 +195,12 @@ test('an object that stays large when it is packed is not kept; its changes are 
 test('while Redis has no room to spare, large objects are not stored, and those that change are removed', async () => {
   await using it = await startOldBed()
   const large = (mark: number) => ({ data: { mark, blob: noise(40_000) } })
-  const room = { isThere: true }
-  const session = await it.open({ ...KEEPS, hasRoom: () => room.isThere })
+  const session = await it.open()
   await session.beginSeed(never)
   await session.seed([came('ADDED', 'large', 1, large(1)), came('ADDED', 'small', 2, image('v1'))], never)
   await session.endList('2', never)
   expect((await it.kept()).toSorted()).toEqual(['uid-of-large', 'uid-of-small'])
-  room.isThere = false
+  it.room.isThere = false
   const changes = [came('MODIFIED', 'large', 3, large(2)), came('MODIFIED', 'small', 4, image('v2'))]
   await session.commit(changes, '4', never)
   expect(await it.kept()).toEqual(['uid-of-small'])
@@ -209,6 +209,34 @@ test('while Redis has no room to spare, large objects are not stored, and those 
     `MODIFIED small@4: ${IMAGE} v1 → v2`,
     `MODIFIED small@5: ${IMAGE} v2 → v3`,
   ])
+})
+
+test('while Redis has no room to spare, long labels of objects in a namespace are not indexed', async () => {
+  await using it = await startOldBed()
+  const labelled = (namespace: string, count: number) => ({
+    metadata: {
+      namespace,
+      labels: Object.fromEntries(Array.from({ length: count }, (_, i) => [`label-${i}`, 'x'.repeat(60)])),
+    },
+  })
+  const session = await it.open()
+  await session.beginSeed(never)
+  await session.endList('1', never)
+  const objects = (type: ChangeType, version: number) => [
+    came(type, 'short', version, labelled('default', 2)),
+    came(type, 'long', version + 1, labelled('default', 100)),
+    came(type, 'node', version + 2, labelled('', 100)),
+  ]
+  const index = async () =>
+    Object.values(await it.reader.hgetall(it.keys.index(SOURCE.key))).map((entry) => [
+      entry.split('/')[1],
+      entry.includes('label-'),
+    ])
+  await session.commit(objects('ADDED', 2), '4', never)
+  expect(Object.fromEntries(await index())).toEqual({ short: true, long: true, node: true })
+  it.room.isThere = false
+  await session.commit(objects('MODIFIED', 5), '7', never)
+  expect(Object.fromEntries(await index())).toEqual({ short: true, long: false, node: true })
 })
 
 test('of a Secret neither its values nor what was applied last get into Redis', async () => {

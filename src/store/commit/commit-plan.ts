@@ -1,6 +1,7 @@
 import type { ChainableCommander } from 'ioredis'
 import type { Change, Comparison, KnownObject, ScannedObject, Transition } from '../../model/change.ts'
 import { deletionOf, deselectionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
+import type { SpareRoom } from '../redis/memory-gate.ts'
 import { decodeIndexEntry, encodeIndexEntry, type KnownEntries, nameOf } from './index-entries.ts'
 import { type PreviousJson, PreviousObjects } from './previous-objects.ts'
 import { COMPLETE, RelistDiffLostError } from './relist-diff.ts'
@@ -172,10 +173,14 @@ export interface SourceKeys {
   unlisted: string
   previous: string
   previousJson: PreviousJson | undefined
+  spare: SpareRoom
   /** The limit states of its own objects, and their due times. */
   limits: string
   timers: string
 }
+
+/** Redis is as large as it must be. */
+export const AMPLE: SpareRoom = { forLongLabels: () => true, forLargePrevious: () => true }
 
 /** The writes of a commit, without the checkpoint. */
 export interface Plan {
@@ -314,11 +319,16 @@ class IndexTransaction {
   }
 
   plan(): Plan {
-    const plan: Plan = { ...emptyPlan(), transitions: this.#transitions, ...this.#previous?.plan() }
+    const plan: Plan = {
+      ...emptyPlan(),
+      transitions: this.#transitions,
+      ...this.#previous?.plan(this.#keys.spare.forLargePrevious()),
+    }
     if (this.#left.length > 0) plan.deselected = this.#left
+    const hasRoom = this.#keys.spare.forLongLabels()
     for (const uid of this.#touched) {
       const entry = this.#entries.get(uid)
-      if (entry) plan.indexSet.push(uid, encodeIndexEntry(entry))
+      if (entry) plan.indexSet.push(uid, encodeIndexEntry(entry, hasRoom))
       else plan.indexDelete.push(uid)
     }
     return plan

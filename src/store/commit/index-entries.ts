@@ -7,15 +7,22 @@ import type { Plan } from './commit-plan.ts'
 
 /** Longer labels are not stored: Kubernetes bounds each label, and not their number. */
 const MOST_LABELS = 16_384
+/**
+ * Where Redis has no room to spare, of objects in a namespace: who may create them there could fill Redis with their labels, and deleting
+ * them does not help while watches pause.
+ */
+const MOST_LABELS_WITHOUT_ROOM = 1_024
 
 /**
  * Encodes an entry as `<namespace>/<name>/<labels>\n<resourceVersion>`. Path segments cannot contain a slash. The version follows
- * the last line break, because the version of an extension API server may contain any other character.
+ * the last line break, because the version of an extension API server may contain any other character. Without `hasRoom`, long labels
+ * are left out.
  */
-export function encodeIndexEntry(entry: IndexEntry): string {
-  const { labelsJson } = entry
-  const labels = labelsJson === '{}' || labelsJson.length > MOST_LABELS ? '' : labelsJson
-  return `${entry.namespace}/${entry.name}/${labels}\n${entry.resourceVersion}`
+export function encodeIndexEntry(entry: IndexEntry, hasRoom = true): string {
+  const { labelsJson, namespace, name, resourceVersion } = entry
+  const most = hasRoom || namespace === '' ? MOST_LABELS : MOST_LABELS_WITHOUT_ROOM
+  const labels = labelsJson === '{}' || labelsJson.length > most ? '' : labelsJson
+  return `${namespace}/${name}/${labels}\n${resourceVersion}`
 }
 
 export function decodeIndexEntry(text: string): IndexEntry {

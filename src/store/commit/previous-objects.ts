@@ -4,6 +4,8 @@ import { chunkSize, compress, decompress, MAX_UNPACKED_BYTES, ZSTD_DICTIONARY_1 
 
 /** Larger objects are not stored: messages about their changes have no old values. */
 const MAX_PACKED_BYTES = 256 * 1024
+/** Objects up to this size are stored also where there is no room for large ones. */
+const MAX_SMALL_BYTES = 16 * 1024
 
 /** A removed watch leaves its previous objects in Redis; each commit of a configured one resets this time. */
 export const PREVIOUS_TTL_MS = 7 * 86_400_000
@@ -55,13 +57,13 @@ export class PreviousObjects {
     this.#versions.delete(uid)
   }
 
-  /** Returns the writes (uid, value, uid, value, …) and the deletions. */
-  plan(): { previousSet: (string | Buffer)[]; previousDelete: string[] } {
+  /** Returns the writes (uid, value, uid, value, …) and the deletions; large objects only if there is room. */
+  plan(hasRoom = true): { previousSet: (string | Buffer)[]; previousDelete: string[] } {
     const previousSet: (string | Buffer)[] = []
     const previousDelete: string[] = []
     for (const uid of this.#touched) {
       const version = this.#versions.get(uid)
-      const packed = version && packVersion(uid, version)
+      const packed = version && packVersion(uid, version, hasRoom)
       if (packed) previousSet.push(uid, packed)
       else previousDelete.push(uid)
     }
@@ -70,8 +72,13 @@ export class PreviousObjects {
 }
 
 /** Returns undefined if the object is too large. */
-function packVersion(uid: string, { resourceVersion, json }: StoredVersion): Buffer | undefined {
+function packVersion(
+  uid: string,
+  { resourceVersion, json }: StoredVersion,
+  hasRoom: boolean,
+): Buffer | undefined {
   const raw = json()
+  if (raw && !hasRoom && raw.length > MAX_SMALL_BYTES) return undefined
   const packed = raw && packObject(uid, resourceVersion, raw)
   return packed && packed.length <= MAX_PACKED_BYTES ? packed : undefined
 }

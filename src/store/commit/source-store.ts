@@ -15,6 +15,7 @@ import { readHash } from '../redis/scan.ts'
 import { evalScript } from '../redis/script.ts'
 import { adoptSource, selectionOf, watchedBefore } from './adopt-source.ts'
 import {
+  AMPLE,
   type CommitPlan,
   FORGET,
   FORGET_PREVIOUS,
@@ -24,10 +25,9 @@ import {
   planGone,
 } from './commit-plan.ts'
 import { IndexSession, type Unlisted } from './index-session.ts'
-import type { PreviousJson } from './previous-objects.ts'
 import { copyNames, someUnlisted } from './relist-diff.ts'
 import { readCheckpoint, readIdentity, readSource, UnreadableCheckpointError } from './stored-json.ts'
-import { type PreviousStorage, type StoreParts, transact } from './transact.ts'
+import { type StoreParts, transact } from './transact.ts'
 
 interface SourceStoreParts extends StoreParts {
   /** Knows which processes are alive, and the name of this one; by default neither is known. */
@@ -141,7 +141,7 @@ class CheckpointSession extends IndexSession {
   readonly #times = new RuleTimes()
 
   constructor(parts: StoreParts, source: Source) {
-    const { keys, previous } = parts
+    const { keys, previous, spare = AMPLE } = parts
     const { key, resource } = source
     const holder = randomBytes(6).toString('hex')
     super(parts, source, {
@@ -151,7 +151,8 @@ class CheckpointSession extends IndexSession {
       previous: keys.old(key),
       limits: keys.ownLimits(key),
       timers: keys.ownLimitTimers(key),
-      previousJson: previousJsonOf(previous, resource),
+      previousJson: previous?.stores(resource) ? (object) => previous.jsonOf(resource, object) : undefined,
+      spare,
     })
     this.#parts = parts
     this.#holder = holder
@@ -276,21 +277,4 @@ class CheckpointSession extends IndexSession {
 
 function distinct(selections: readonly Selection[]): Selection[] {
   return [...new Map(selections.map((it) => [JSON.stringify(it), it])).values()]
-}
-
-/** Objects up to this size are stored in any case. */
-const MAX_SMALL_BYTES = 16 * 1024
-
-/** Returns how the previous objects of a resource are stored; undefined if they are not. */
-function previousJsonOf(
-  previous: PreviousStorage | undefined,
-  resource: Source['resource'],
-): PreviousJson | undefined {
-  if (!previous?.stores(resource)) return undefined
-  return (object) => {
-    const json = previous.jsonOf(resource, object)
-    if (json.length > MAX_SMALL_BYTES && previous.hasRoom?.() === false)
-      throw new Error('there is no room for large previous objects')
-    return json
-  }
 }

@@ -4,17 +4,16 @@ import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { noteHistoryLoss } from '../history/read-history.ts'
 import type { Keys } from '../keys.ts'
+import { PreviousRoom } from './previous-room.ts'
 import { describeFault, isRefusal, type Troubles } from './redis-fault.ts'
 import { evictionOf, parseInfo, redisCli } from './requirements.ts'
-import { readHash } from './scan.ts'
 
 /** Keeps room in Redis for the workers: closes before it is full, so that watches pause and deliveries go on. */
 export interface MemoryGate {
   /** Resolves when there is room. */
   room(signal: AbortSignal): Promise<void>
   isClosed(): boolean
-  /** Whether there is room for what no delivery needs, such as large previous objects. */
-  hasSpareRoom(): boolean
+  spare: SpareRoom
   /** The memory limit of Redis in bytes, as of the last sample: 0 where there is none, undefined while it is not known. */
   maxmemory(): number | undefined
   /** Resolves when Redis was asked once, whatever it answered. */
@@ -24,15 +23,24 @@ export interface MemoryGate {
   close(): void
 }
 
+/** Room in Redis for what no delivery needs. */
+export interface SpareRoom {
+  forLongLabels(): boolean
+  forLargePrevious(): boolean
+}
+
 const SAMPLE_MS = 1_000
+/** Below it previous objects need no bound. */
+const MEASURES_ABOVE = 0.5
 const EVICTION = 'what waits'
 const MEMORY = 'how full Redis is'
 const CLOSE_AT = 0.8
 const OPEN_AT = 0.75
 const BALLAST_AGAIN_AT = 0.6
 const SPARE_BELOW = 0.7
-/** If the gate is closed for longer, deliveries do not make room. */
+/** If less memory is not used for so long while the gate is closed, deliveries do not make room. */
 const PATIENCE_MS = 10_000
+const FALLS_BY = 0.002
 
 /** One percent of the limit, within these. */
 const MIN_BALLAST_BYTES = 512 * 1024
@@ -51,12 +59,14 @@ export function createMemoryGate(parts: {
   let hasBallast = false
   let maxmemory: number | undefined
   let usedShare = 0
-  let closedMs = Number.POSITIVE_INFINITY
+  /** The least since the gate closed, and since when. */
+  let least = { share: 1, sinceMs: 0 }
+  const previous = new PreviousRoom({ redis, keys, log })
 
   function setClosed(next: boolean, share: number): void {
     if (next === closed) return
     closed = next
-    closedMs = performance.now()
+    least = { share, sinceMs: performance.now() }
     metrics.backPressure.set(closed ? 1 : 0)
     const usedPercent = Math.round(share * 100)
     if (closed) {
@@ -82,16 +92,14 @@ export function createMemoryGate(parts: {
     giveUp().catch((error) => log.debug({ error }, 'journal and history stay for now'))
   }
 
-  /** Deletions would free them, but are commits, which wait for the gate. */
-  async function giveUpPreviousObjects(): Promise<void> {
-    const sources = await readHash(redis, keys.sources)
-    let given = 0
-    for (const source of sources.keys()) given += await redis.unlink(keys.old(source))
-    if (given > 0)
-      log.warn(
-        {},
-        'Redis is still nearly full: previous objects are given up, so that watches go on; the next change of each object has no old values',
-      )
+  /** While the gate is closed: what deliveries do not free, previous objects may. */
+  async function makeRoom(used: number, limit: number): Promise<void> {
+    const share = used / limit
+    const nowMs = performance.now()
+    if (share < least.share - FALLS_BY) least = { share, sinceMs: nowMs }
+    if (nowMs - least.sinceMs <= PATIENCE_MS) return
+    least = { share, sinceMs: nowMs }
+    await previous.giveUp(used - OPEN_AT * limit)
   }
 
   async function sample(): Promise<void> {
@@ -110,11 +118,9 @@ export function createMemoryGate(parts: {
     const share = limit === 0 ? 0 : used / limit
     usedShare = share
     setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
-    if (closed && performance.now() - closedMs > PATIENCE_MS) {
-      closedMs = performance.now()
-      // A refusal is about these keys: how full Redis is, is known.
-      await giveUpPreviousObjects().catch((error) => log.debug({ error }, 'previous objects stay for now'))
-    }
+    // A refusal is about these keys: how full Redis is, is known.
+    const bounds = closed ? makeRoom(used, limit) : previous.sample(share < MEASURES_ABOVE ? 0 : limit)
+    await bounds.catch((error) => log.debug({ error }, 'previous objects stay as they are'))
     hasBallast = Number(ballastBytes) > 0
     if (limit > 0 && !hasBallast && share < BALLAST_AGAIN_AT) await fillBallast(limit)
   }
@@ -152,7 +158,10 @@ export function createMemoryGate(parts: {
       while (closed) await once(door, 'open', { signal })
     },
     isClosed: () => closed,
-    hasSpareRoom: () => usedShare < SPARE_BELOW,
+    spare: {
+      forLongLabels: () => usedShare < SPARE_BELOW,
+      forLargePrevious: () => !previous.isFull,
+    },
     maxmemory: () => maxmemory,
     sampled,
     onOutOfMemory() {
