@@ -7,10 +7,16 @@ import type { Keys } from '../../store/keys.ts'
 
 /** What a sink got, by the history. */
 export interface Delivered {
-  /** Event id → the rule that sent it, and the id of the message, which is another one if the event waited for a limit. */
-  rules: Map<string, { rule: string; id: string }>
+  /** Event id → message id → message: one event can also be the newest one of states that waited, one for each rule. */
+  messages: Map<string, Map<string, Message>>
   /** Digests and resolve notifications: no event of the journal is one. */
   notices: number
+}
+
+interface Message {
+  rule: string
+  /** When it was delivered first, in Unix milliseconds. */
+  atMs: number
 }
 
 interface Choice {
@@ -20,21 +26,26 @@ interface Choice {
   sinceMs: number
 }
 
-/** Reads the deliveries of a sink since a time, each event once. A replay is a delivery, too. */
+/** Reads the deliveries of a sink since a time, each message once. A replay is a delivery, too. */
 export async function readDelivered(
   redis: Redis,
   keys: Keys,
-  { sink, rule, sinceMs }: Choice,
+  { sink, rule: wanted, sinceMs }: Choice,
 ): Promise<Delivered> {
-  const rules: Delivered['rules'] = new Map()
+  const messages: Delivered['messages'] = new Map()
   const notices = new Set<string>()
-  for await (const record of readHistory(redis, keys, { sinceMs })) {
-    if (record.outcome !== 'delivered' || !record.sinks.includes(sink)) continue
-    if (rule !== undefined && record.rule !== rule) continue
-    if (record.notice) notices.add(record.event.id)
-    else rules.set(eventIdOf(record.event.id), { rule: record.rule, id: record.event.id })
+  // The newest come first.
+  for await (const { outcome, sinks, rule, notice, event, atMs } of readHistory(redis, keys, { sinceMs })) {
+    if (outcome !== 'delivered' || !sinks.includes(sink)) continue
+    if (wanted !== undefined && rule !== wanted) continue
+    if (notice) {
+      notices.add(event.id)
+      continue
+    }
+    const ofEvent = messages.get(eventIdOf(event.id)) ?? new Map<string, Message>()
+    messages.set(eventIdOf(event.id), ofEvent.set(event.id, { rule, atMs }))
   }
-  return { rules, notices: notices.size }
+  return { messages, notices: notices.size }
 }
 
 interface RepeatOptions {
@@ -45,23 +56,25 @@ interface RepeatOptions {
 }
 
 /**
- * Returns the deliveries of the events that were delivered, in the order of the events, up to `untilMs`. Removes each event from
- * `rules`: in the end it has those that did not come.
+ * Returns the messages that were delivered, in the order of their events, up to `untilMs`. Removes each event from `messages`: in the
+ * end it has those that did not come.
  */
 export async function* deliveriesAgain(
   events: AsyncIterable<ClusterEvent>,
-  { rules }: Pick<Delivered, 'rules'>,
+  { messages }: Pick<Delivered, 'messages'>,
   { sink, untilMs, keepsPrevious }: RepeatOptions,
 ): AsyncGenerator<Delivery> {
   for await (const event of events) {
-    const sent = rules.get(event.id)
+    const sent = messages.get(event.id)
     if (!sent) continue
-    rules.delete(event.id)
+    messages.delete(event.id)
     if (Date.parse(event.time) > untilMs) continue
-    const releasedAt = new Date().toISOString()
     const { changes, ...header } = headerOf(event)
-    const own = { ...header, id: sent.id }
-    const shown = changes && keepsPrevious(event.resource) ? { ...own, changes } : own
-    yield { sink, rule: sent.rule, event: shown, objectJson: event.objectJson, replayed: true, releasedAt }
+    const shown = changes && keepsPrevious(event.resource) ? { ...header, changes } : header
+    for (const [id, { rule, atMs }] of [...sent].toSorted(([, a], [, b]) => a.atMs - b.atMs)) {
+      const own = id === event.id ? shown : { ...shown, id, heldAt: new Date(atMs).toISOString() }
+      const releasedAt = new Date().toISOString()
+      yield { sink, rule, event: own, objectJson: event.objectJson, replayed: true, releasedAt }
+    }
   }
 }

@@ -248,8 +248,9 @@ function summaryText({ events, from, to, rules }: Summary, sink: string): string
 }
 
 /** What was delivered and is not sent again. */
-function leftOf({ rules, notices }: Delivered) {
-  return { notInJournal: rules.size, notices }
+function leftOf({ messages, notices }: Delivered) {
+  const notInJournal = [...messages.values()].reduce((sum, { size }) => sum + size, 0)
+  return { notInJournal, notices }
 }
 
 function noteLeft(

@@ -120,15 +120,29 @@ test('what a sink got in the time goes to it again, once and in order, with its 
   })
 })
 
-test('what had waited for a limit goes again with its own id', async () => {
+test('an event and each alarm that had waited with it go again, alarms as states with their own ids', async () => {
   await using it = await openPast()
   await it.happen(['a@2', 90])
-  const event = headerFor('a', '2', 'MODIFIED', 'uid-of-a')
-  const { type, apiVersion, kind } = event
-  const held = { id: `${event.id}/held/all`, type, apiVersion, kind, namespace: 'default', name: 'a' }
-  await it.delivered(['a@2', 90, { event: held }])
-  expect((await it.run('--sink', 'bus', '--since', '2h')).stdout).toMatch(/^1 event/)
-  expect((await it.waiting()).map((delivery) => delivery.event.id)).toEqual([held.id])
+  const { id, type, apiVersion, kind } = headerFor('a', '2', 'MODIFIED', 'uid-of-a')
+  const waited = (of: string, rule: string): Partial<HistoryRecord> => ({
+    event: { id: `${of}/held/${rule}`, type, apiVersion, kind, namespace: 'default', name: 'a' },
+    rule,
+  })
+  await it.delivered(
+    ['a@2', 90],
+    ['a@2', 85, waited(id, 'soon')],
+    ['a@2', 60, waited(id, 'late')],
+    ['a@2', 50, waited(id.replace('uid-of-a', 'uid-of-b'), 'soon')],
+    ['a@2', 40, waited(id.replace('uid-of-a', 'uid-of-b'), 'late')],
+  )
+  const { stdout } = await it.run('--sink', 'bus', '--since', '2h', '--json')
+  expect(JSON.parse(stdout)).toMatchObject({ sent: 3, notInJournal: 2 })
+  const sent = await it.waiting()
+  expect(sent.map(({ rule, event }) => [rule, event.id, event.heldAt !== undefined])).toEqual([
+    ['all', id, false],
+    ['soon', `${id}/held/soon`, true],
+    ['late', `${id}/held/late`, true],
+  ])
 })
 
 test('a dry run shows how many of which rules, and what cannot be sent again', async () => {
