@@ -3,6 +3,7 @@ import type { DryRun, Sent } from '../../app/dry-run/dry-run.ts'
 import { isUncertainName, watchedBy } from '../../app/dry-run/match-report.ts'
 import { shownValue } from '../../app/dry-run/rule-texts.ts'
 import type { ClusterEvent, Resource } from '../../model/event.ts'
+import { eventIdOf } from '../../store/history/history-target.ts'
 import { printable } from '../../text/printable.ts'
 import type { Paint, Style } from '../output/colour.ts'
 import { previewLines } from './terminal-text.ts'
@@ -106,11 +107,14 @@ export async function compareRuns(
   return { events: count, firstMs, lastMs, unwatched: counts, uncertain, ...compared }
 }
 
-type Side = 'before' | 'after'
+const SIDES = ['before', 'after'] as const
+type Side = (typeof SIDES)[number]
 
 interface Line extends Omit<Difference, 'kind' | 'before'> {
   /** A hash of target and content. */
   hash: string
+  /** Its sink and its event, whichever rule it is from. */
+  eventKey: string
 }
 
 class Tally {
@@ -127,8 +131,10 @@ class Tally {
     this.#counts.set(key, counts)
     const { target, lines, fault } = previewLines(run, message, sink, 'whole')
     const title = fault === undefined ? titleOf(message) : `cannot be rendered: ${fault}`
-    const line = { sink, rule, atMs, title, hash: hashOf([target, lines, fault]) }
-    this.#pair(side, JSON.stringify([sink, notice?.kind, notice ? event.uid : event.id]), line)
+    const keyOf = (of: string) => JSON.stringify([sink, notice?.kind, notice ? event.uid : of])
+    const eventKey = keyOf(eventIdOf(event.id))
+    const line = { sink, rule, atMs, title, hash: hashOf([target, lines, fault]), eventKey }
+    this.#pair(side, keyOf(event.id), line)
   }
 
   #pair(side: Side, key: string, line: Line): void {
@@ -145,7 +151,15 @@ class Tally {
     this.#others.push(differenceOf('other', after, before.title))
   }
 
+  /** The id of what waited for `for` names its rule: one with another name, or without `for`, sends the event with another id. */
+  #pairByEvent(): void {
+    const left = SIDES.map((side) => [side, [...this.#unpaired[side].values()].flat()] as const)
+    for (const side of SIDES) this.#unpaired[side].clear()
+    for (const [side, lines] of left) for (const line of lines) this.#pair(side, line.eventKey, line)
+  }
+
   result(maxExamples: number): Pick<Comparison, 'counts' | 'total' | 'examples'> {
+    this.#pairByEvent()
     const unpaired = (side: Side, kind: DifferenceKind) =>
       [...this.#unpaired[side].values()].flat().map((line) => differenceOf(kind, line))
     const [more, less] = [unpaired('after', 'more'), unpaired('before', 'less')]
@@ -161,7 +175,11 @@ class Tally {
   }
 }
 
-function differenceOf(kind: DifferenceKind, { hash: _, ...line }: Line, before?: string): Difference {
+function differenceOf(
+  kind: DifferenceKind,
+  { hash: _, eventKey: _key, ...line }: Line,
+  before?: string,
+): Difference {
   return { kind, ...line, ...(before !== undefined && { before }) }
 }
 

@@ -10,7 +10,7 @@ import { SOURCE, scanned } from '../../store/objects.ts'
 
 const START_MS = Date.parse('2026-11-21T09:00:00Z')
 
-/** One ConfigMap after the other, a second apart. */
+/** One ConfigMap after the other, a second apart; MODIFIED where it was there before. */
 function happened(...names: string[]): AsyncGenerator<ClusterEvent> {
   return happenedTo(SOURCE, ...names)
 }
@@ -20,7 +20,8 @@ async function* happenedTo(source: typeof SOURCE, ...names: string[]): AsyncGene
     const object = scanned(name, 100 + i)
     const identity = { uid: object.uid, resourceVersion: object.resourceVersion, labelsJson: '{}' }
     const at = { observedAtMs: START_MS + i * 1_000, synthesized: false }
-    const transition = { type: 'ADDED' as const, namespace: 'default', name, ...identity, ...at, object }
+    const type = names.indexOf(name) < i ? ('MODIFIED' as const) : ('ADDED' as const)
+    const transition = { type, namespace: 'default', name, ...identity, ...at, object }
     yield normalise(source, transition, { cluster: 'test', salt: Buffer.from('salt') })
   }
 }
@@ -107,6 +108,20 @@ test('limits count: digests of the new rules stand for what came one by one', as
   expect(result.examples.find(({ kind }) => kind === 'more')?.title).toMatch(
     /^3 × ConfigMap created in default/,
   )
+})
+
+test('what a state that waited sends is compared with its event, whatever the rule is called', async () => {
+  const added = (name: string, more: string) =>
+    `{ name: ${name}, when: { type: ADDED }, to: chat, message: "{{ name }}"${more} }`
+  const held = added('held', ', for: 5m')
+  const total = async (before: string, after: string) =>
+    (await compared(`[${before}]`, `[${after}]`, 'a', 'b')).total
+  expect(await total(held, added('renamed', ', for: 5m'))).toEqual({ more: 0, less: 0, other: 0 })
+  expect(await total(added('held', ''), held)).toEqual({ more: 0, less: 0, other: 0 })
+  // A rule that sends the newest event of the state itself is another matter.
+  const modified = '{ name: modified, when: { type: MODIFIED }, to: chat }'
+  const without = await compared(`[${held}, ${modified}]`, `[${held}]`, 'a', 'a')
+  expect(without).toMatchObject({ total: { more: 0, less: 1, other: 0 }, examples: [{ rule: 'modified' }] })
 })
 
 test('hostile texts are safe on a terminal', async () => {
