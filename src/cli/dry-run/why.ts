@@ -15,7 +15,13 @@ import {
   newestOf,
   type WaitingDelivery,
 } from '../../store/history/find-deliveries.ts'
-import { type HistoryTarget, isAboutTarget, isOf, type Sent } from '../../store/history/history-target.ts'
+import {
+  eventIdOf,
+  type HistoryTarget,
+  isAboutTarget,
+  isOf,
+  type Sent,
+} from '../../store/history/history-target.ts'
 import { objectTitle } from '../../text/object-title.ts'
 import { printable } from '../../text/printable.ts'
 import { counted, duration } from '../../text/quantities.ts'
@@ -119,6 +125,8 @@ async function explainFromJournal(
   id = target.id,
 ): Promise<FromJournal> {
   const found: FromJournal = {}
+  // The journal has events, and not what limits emitted for them.
+  const ofEvent = target.id === undefined ? target : { ...target, id: eventIdOf(target.id) }
   const events = replayOf(queue, {
     sinceMs: 0,
     cluster: queue.cluster,
@@ -129,7 +137,7 @@ async function explainFromJournal(
   for await (const event of events) {
     const atMs = Date.parse(event.time)
     run.advance(atMs)
-    if (isAboutTarget(target, plain(event))) {
+    if (isAboutTarget(ofEvent, plain(event))) {
       found.newest = explainEvent(run, event, atMs)
       if (id !== undefined && isOf(id, { event })) found.recorded = found.newest
     } else if (isWatched(run.snapshot.config, event)) run.evaluate(event, atMs)

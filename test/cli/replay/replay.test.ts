@@ -186,7 +186,11 @@ test('without a journal or a history it says what is missing, and names of nothi
 
 /** The answer of `why` for an object of the name. */
 async function whyOf(it: Awaited<ReturnType<typeof openPast>>, name: string) {
-  const { code, stdout, stderr } = await runHere(it.desk, 'why', `configmap/default/${name}`, '-o', 'json')
+  return whyOfTarget(it, `configmap/default/${name}`)
+}
+
+async function whyOfTarget(it: Awaited<ReturnType<typeof openPast>>, target: string) {
+  const { code, stdout, stderr } = await runHere(it.desk, 'why', target, '-o', 'json')
   expect(code, stderr).toBe(0)
   return JSON.parse(stdout) as { id: string; history: HistoryRecord[]; rules?: { event: { id: string } } }
 }
@@ -212,6 +216,17 @@ test('why of an object is about its newest event, also if no rule matched it', a
   // The journal ended before.
   const later = await whyOf(it, 'c')
   expect({ id: later.id, rules: later.rules }).toEqual({ id: idOf('c@5'), rules: undefined })
+})
+
+test('why of the id that a consumer got of what limits emitted has the results of the rules for its event', async () => {
+  await using it = await openPast()
+  const { id, type, apiVersion, kind } = headerFor('a', '2', 'MODIFIED', 'uid-of-a')
+  const event = { id: `${id}/held/all`, type, apiVersion, kind, namespace: 'default', name: 'a' }
+  await it.happen(['a@1', 90], ['a@2', 80])
+  await it.delivered(['a@2', 80], ['a@2', 70, { event }])
+  const answer = await whyOfTarget(it, event.id)
+  expect(answer).toMatchObject({ id: event.id, history: [{ event }], rules: { event: { id } } })
+  expect(answer.history).toHaveLength(1)
 })
 
 test.each(['-c - < kubeherald.yaml', '-c <(cat kubeherald.yaml)'])(
