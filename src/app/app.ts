@@ -18,7 +18,12 @@ import { LiveProcesses } from '../store/lanes/live-processes.ts'
 import { openRedis } from '../store/redis/connection.ts'
 import { storeOf } from '../store/redis/layout.ts'
 import { createTroubles } from '../store/redis/redis-fault.ts'
-import { type RedisSettings, type RedisTarget, renewCredentials } from '../store/redis/redis-target.ts'
+import {
+  type RedisSettings,
+  type RedisTarget,
+  renewCredentials,
+  rotateCredentials,
+} from '../store/redis/redis-target.ts'
 import { boundsBeyond, waitForRedis } from '../store/redis/requirements.ts'
 import { version } from '../version.ts'
 import type { ClusterClient } from '../watch/client/cluster-client.ts'
@@ -79,6 +84,8 @@ export interface App {
   apply(config: Config): Promise<Differences>
   /** Uses the passwords and certificates of Redis for new connections. */
   renewRedis(settings: RedisSettings): void
+  /** Uses other values of those that are in use; adds none and takes none away. */
+  rotateRedis(settings: RedisSettings): void
   /** Stops watching, finishes the commit, finishes or releases deliveries in flight; returns the number of waiting deliveries. */
   stop(): Promise<{ pending: number }>
 }
@@ -305,6 +312,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       return apply(applyParts, config)
     },
     renewRedis: (settings) => renewCredentials(options.redis, settings),
+    rotateRedis: (settings) => rotateCredentials(options.redis, settings),
     async stop() {
       reporting.stopping()
       await web.close()

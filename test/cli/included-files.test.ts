@@ -10,6 +10,13 @@ import { FileReads } from '../../src/cli/load-config/file-reads.ts'
 import { followConfiguration } from '../../src/cli/run/follow-configuration.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { builtInSinks } from '../../src/sink-types.ts'
+import {
+  type RedisSettings,
+  type RedisTarget,
+  renewCredentials,
+  rotateCredentials,
+  targetOf,
+} from '../../src/store/redis/redis-target.ts'
 import { waitFor } from '../wait-for.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -39,11 +46,12 @@ function follow(configuration: Configuration) {
   let config: Config = configuration.config
   let digest = configuration.digest
   const rejected: string[] = []
-  const passwords: (string | undefined)[] = []
+  const redis: RedisTarget = targetOf(configuration.config.redis, 'key') ?? {}
   const log = { info() {}, warn() {}, error() {}, debug() {} }
   const output = { log, format: 'json', say() {} } as unknown as CommandLog
   const app = {
     async apply(next: Config) {
+      if (next.rules.some(({ name }) => name === 'refused')) throw new Error('a sink cannot be opened')
       const changes = await differences(config, next)
       config = next
       return changes
@@ -55,14 +63,15 @@ function follow(configuration: Configuration) {
       },
       rejected: (problem: string) => void rejected.push(problem),
     },
-    renewRedis: ({ password }: Config['redis']) => void passwords.push(password),
+    renewRedis: (settings: RedisSettings) => renewCredentials(redis, settings),
+    rotateRedis: (settings: RedisSettings) => rotateCredentials(redis, settings),
   }
   const following = followConfiguration(configuration, { app, output, everyMs: 5, settledMs: 10 })
   const names = () => config.rules.map(({ name }) => name).join(' ')
   return {
     names,
     rejected,
-    passwords,
+    redis,
     digest: () => digest,
     reload: following.reload,
     until: (expected: string) =>
@@ -102,13 +111,44 @@ test('while a configuration is not good, a password of Redis that was exchanged 
   await folder.replace('kubeherald.yaml', file(rule('a2', 'nowhere')))
   await waitFor(() => running.rejected.length > 0, { what: 'a rejection' })
   await folder.replace('password', 'second')
-  await waitFor(() => running.passwords.at(-1) === 'second', { what: 'the new password' })
+  await waitFor(() => running.redis.password === 'second', { what: 'the new password' })
   expect(running.names()).toBe('a1')
   // One that lacks it, as half an edit does, takes nothing away.
-  const { length } = running.passwords
   await folder.replace('kubeherald.yaml', file(rule('a3', 'nowhere')).replace(/, password: "[^"]*"/, ''))
-  await waitFor(() => running.passwords.length > length, { what: 'the next rejection' })
-  expect(running.passwords.at(-1)).toBe('second')
+  await running.reload()
+  expect(running.redis.password).toBe('second')
+})
+
+test.each([
+  ['has an error', rule('a2', 'nowhere')],
+  ['cannot be applied', rule('refused')],
+])('a file that %s adds no credential of Redis and takes none away', async (_, wrong) => {
+  using folder = openFolder()
+  const file = (redis: string, rules: string) =>
+    `redis: { ${redis} }\nwatch: [Pod]\nsinks: { a: { type: stdout } }\n${rules}`
+  const sentinel = 'name: m, nodes: [s]'
+  for (const [own, ...edits] of [
+    ['url: "redis://r", password: own', 'url: "redis://r"', 'url: "redis://r", username: u, password: own'],
+    ['url: "rediss://kh:own@r"', 'url: "rediss://r"', 'url: "rediss://kh:own@r", tls: { servername: x }'],
+    // Those of another Redis are not kept for this one.
+    ['url: "redis://r"', 'url: "redis://new", username: u, password: p', 'url: "redis://r"'],
+    ['cluster: { nodes: [c] }', 'cluster: { nodes: [c] }, tls: true', 'cluster: { nodes: [c] }'],
+    [`sentinel: { ${sentinel}, password: own }`, `sentinel: { ${sentinel} }`],
+  ] as const) {
+    await folder.replace('kubeherald.yaml', file(own, rule('a1')))
+    using running = follow(await folder.read())
+    const before = structuredClone(running.redis)
+    for (const edit of edits) {
+      await folder.replace('kubeherald.yaml', file(edit, wrong))
+      await running.reload()
+      expect(running.redis).toEqual(before)
+    }
+    expect(running.rejected.length).toBeGreaterThan(0)
+    // A good file is used as it is.
+    await folder.replace('kubeherald.yaml', file(edits[0], rule('a3')))
+    await running.reload()
+    expect(running.names()).toBe('a3')
+  }
 })
 
 test('an included file that is not good keeps what runs, and is told with its place', async () => {

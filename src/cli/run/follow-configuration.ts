@@ -18,7 +18,7 @@ interface FollowedConfiguration {
 }
 
 interface FollowOptions {
-  app: Pick<App, 'apply' | 'reloads' | 'renewRedis'>
+  app: Pick<App, 'apply' | 'reloads' | 'renewRedis' | 'rotateRedis'>
   output: CommandLog
   /** Called for each configuration that came into use. */
   onApplied?(config: Config): Promise<void>
@@ -40,7 +40,6 @@ export function followConfiguration(
   const { app, output } = options
   const { log } = output
   let { reads, shownWarnings } = configuration
-  let { redis } = configuration.config
   let reported: string | undefined
   let running: Promise<void> | undefined
   let askedAgain = false
@@ -58,9 +57,10 @@ export function followConfiguration(
   }
 
   async function accept(again: Extract<Reread, { ok: true }>): Promise<void> {
-    redis = again.config.redis
-    app.renewRedis(redis)
+    const { redis } = again.config
+    app.rotateRedis(redis)
     const changes = await app.apply(again.config)
+    app.renewRedis(redis)
     reported = undefined
     const restart = restartKeys(configuration.config, again.config)
     app.reloads.applied(again.digest, restart)
@@ -72,15 +72,13 @@ export function followConfiguration(
     if (restart.length > 0) log.warn({ keys: restart }, describeRestart(restart))
   }
 
-  /** Takes over credentials that were exchanged, whatever is wrong with rules and sinks. Those that the file lacks stay. */
-  async function renewRedis(): Promise<void> {
+  /** Takes over credentials of Redis that were exchanged, whatever is wrong with rules and sinks. */
+  async function rotateRedis(): Promise<void> {
     const { file } = configuration
     if (file === undefined) return
     try {
       // A pipe can be read once.
-      if (!(await stat(file)).isFile()) return
-      redis = { ...redis, ...(await readStorageSettings(file)).redis }
-      app.renewRedis(redis)
+      if ((await stat(file)).isFile()) app.rotateRedis((await readStorageSettings(file)).redis)
     } catch {
       // The section itself is not good, or the file is gone: that was reported.
     }
@@ -94,7 +92,7 @@ export function followConfiguration(
       reads = again.reads
       if (!again.ok) {
         reject(again.problem, again.shown, again.place)
-        return await renewRedis()
+        return await rotateRedis()
       }
       await accept(again)
     } catch (error) {

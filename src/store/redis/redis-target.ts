@@ -70,6 +70,24 @@ export function renewCredentials(target: RedisTarget, fresh: RedisSettings): voi
   Object.assign(target.sentinel, { username: user, password: word, tls: secure })
 }
 
+/**
+ * The same for a file that is not in use, as one with an error elsewhere: takes over other values of what is in use. Half an edit
+ * neither adds a user, a password or a certificate nor takes one away.
+ */
+export function rotateCredentials(target: RedisTarget, fresh: RedisSettings): void {
+  if (isDeepStrictEqual(credentialNames(fresh), credentialNames(target))) renewCredentials(target, fresh)
+}
+
+/** Returns which users, passwords and certificates there are, without their values. */
+function credentialNames({ url, sentinel, ...redis }: RedisSettings): unknown {
+  const { username, password } = new URL(url ?? 'redis:')
+  return [namesIn({ username, password }), namesIn(redis), sentinel && namesIn(sentinel)]
+}
+
+function namesIn({ username, password, tls }: Pick<RedisTarget, 'username' | 'password' | 'tls'>): unknown {
+  return [Boolean(username), Boolean(password), typeof tls === 'object' ? Object.keys(tls).toSorted() : tls]
+}
+
 /** Returns the address for messages, without user and password. */
 export function addressOf(target: RedisTarget | string): string {
   const { url, sentinel, cluster } = typeof target === 'string' ? { url: target } : target
