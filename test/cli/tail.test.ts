@@ -8,7 +8,11 @@ import { readDryConfiguration } from '../../src/cli/load-config/configuration.ts
 import { startDemoCluster } from '../../src/demo/cluster.ts'
 import type { ChangeType } from '../../src/model/event.ts'
 import type { WatchStatus } from '../../src/model/status.ts'
+import { startRedis } from '../servers/redis.ts'
+import { startScriptedApi } from '../servers/scripted-api.ts'
+import { scanned } from '../store/objects.ts'
 import { waitFor } from '../wait-for.ts'
+import { kubeconfigFor } from '../watch/bed.ts'
 import { configuration, openDesk } from './cli.ts'
 import { runHere } from './here.ts'
 
@@ -149,6 +153,26 @@ test('tail -o yaml prints a document for each delivery', async () => {
   expect(documents.length).toBeGreaterThan(1)
   expect(documents[0]).toMatchObject({ sink: 'screen', rule: 'all', event: { kind: 'Pod' } })
 })
+
+test('tail --since reads the journal when a first list has more objects than wait for it, and then the rest of the list', async () => {
+  await using api = await startScriptedApi()
+  await using redis = await startRedis()
+  api.objects = Array.from({ length: 3_000 }, (_, i) =>
+    JSON.parse(scanned(`map-${i}`, i + 1).bytes.toString()),
+  )
+  api.resourceVersion = '3000'
+  using desk = openDesk()
+  desk.env['KUBECONFIG'] = desk.write('kubeconfig', kubeconfigFor(api.url))
+  desk.write(
+    'kubeherald.yaml',
+    `cluster: here\nredis: { url: "${redis.url}" }\n${PODS.replace('Pod', 'ConfigMap')}`,
+  )
+  const untilLast = ['--until', "object.metadata.name == 'map-2999'", '--for', '15s']
+  const { code, stderr } = await runHere(desk, 'tail', '--since', '1h', ...untilLast)
+  expect(code, stderr).toBe(0)
+  // No warning names the watch.
+  expect(stderr).not.toContain('configmaps')
+}, 60_000)
 
 test('tail --until sees that an Event expires; the rules do not change for that', async () => {
   using desk = openDesk()

@@ -10,7 +10,6 @@ import type { Config } from '../../config/schema.ts'
 import type { ClusterEvent } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { parsePatterns } from '../../rules/pattern.ts'
-import type { WatchManager } from '../../watch/reflector/manager.ts'
 import { clusterName, kubeconfigOptions, loadCluster } from '../environment.ts'
 import type { PluginOptions } from '../load-config/configuration.ts'
 import { type DryConfiguration, readDryConfiguration } from '../load-config/configuration.ts'
@@ -98,6 +97,8 @@ async function follow(
   // Live events wait while the journal is read; those that it has already are skipped.
   let waiting: ClusterEvent[] | undefined = journal && []
   const journalRead = Promise.withResolvers<void>()
+  /** The sources that wait for that: they have begun, also if their first list is not complete. */
+  const held = new Set<string>()
   signal.addEventListener('abort', () => journalRead.resolve())
   const outputTaken = createOutputWait(signal)
   const feed = (event: ClusterEvent, atMs: number) => {
@@ -121,21 +122,24 @@ async function follow(
       salt,
       snapshot,
       keepsPrevious: (resource) => snapshot.keepsPrevious(resource),
-      onTransitions(_, transitions, eventOf) {
+      onTransitions({ key }, transitions, eventOf) {
         for (const transition of transitions) {
           const event = eventOf(transition)
           if (waiting) waiting.push(event)
           else feed(event, Date.now())
         }
-        return waiting && waiting.length > MOST_WAITING ? journalRead.promise : outputTaken()
+        if (!waiting || waiting.length <= MOST_WAITING) return outputTaken()
+        held.add(key)
+        return journalRead.promise
       },
     }),
   )
   watches.apply(config.watch)
+  const statuses = () => watches.statuses().map((it) => ({ ...it, ready: it.ready || held.has(it.key) }))
   const startedMs = performance.now()
   const { forMs, idleMs } = end
-  await ready(watches, signal, forMs ?? idleMs)
-  if (!signal.aborted) printStart(watches, cluster, configuration.file)
+  await ready(statuses, signal, forMs ?? idleMs)
+  if (!signal.aborted) printStart(statuses(), cluster, configuration.file)
   if (journal && waiting && !signal.aborted) {
     const seen = new Set<string>()
     let atMs = 0
@@ -165,7 +169,7 @@ async function follow(
     journalRead.resolve()
   }
   if (forMs !== undefined) {
-    const began = watches.statuses().some((it) => it.ready)
+    const began = statuses().some((it) => it.ready)
     // A cluster that is out of reach may come back within the time.
     const restMs = began ? forMs : startedMs + forMs - performance.now()
     setTimeout(() => ended.abort(), Math.max(0, restMs)).unref()
@@ -203,11 +207,15 @@ function createOutputWait(signal: AbortSignal): () => Promise<void> | undefined 
 }
 
 /** Waits until all watches have begun: at most 20 s, and after `forMs` not for those that have failed. */
-async function ready(watches: WatchManager, signal: AbortSignal, forMs = READY_MS): Promise<void> {
+async function ready(
+  statusesNow: () => readonly WatchStatus[],
+  signal: AbortSignal,
+  forMs = READY_MS,
+): Promise<void> {
   const startMs = performance.now()
   while (!signal.aborted) {
     const elapsedMs = performance.now() - startMs
-    const statuses = watches.statuses()
+    const statuses = statusesNow()
     const hasFailed = (it: WatchStatus) => elapsedMs >= forMs && it.lastError !== undefined
     if (statuses.length > 0 && statuses.every((it) => it.ready || hasFailed(it))) return
     if (elapsedMs >= READY_MS) return
@@ -215,8 +223,7 @@ async function ready(watches: WatchManager, signal: AbortSignal, forMs = READY_M
   }
 }
 
-function printStart(watches: WatchManager, cluster: string, file: string): void {
-  const statuses = watches.statuses()
+function printStart(statuses: readonly WatchStatus[], cluster: string, file: string): void {
   const late = statuses.filter((it) => !it.ready)
   note(`${file} on ${cluster}: ${count(statuses.length, 'watch', 'watches')}; nothing is sent, Ctrl-C ends\n`)
   for (const { title, lastError } of late)
