@@ -165,7 +165,7 @@ test('pagerduty: one object and rule is one incident: triggered, and resolved wh
     routing_key: 'R0UTINGKEY',
     payload: { severity: 'error' },
   })
-  // The first is told by an Event about the pod, the second by the pod itself.
+  // The first is of an Event about the pod, the second of the pod itself.
   const ended = await jsonOf('pagerduty', resolved!)
   expect(ended).toEqual({
     routing_key: 'R0UTINGKEY',
@@ -266,7 +266,7 @@ test('ordinary names stay readable', async () => {
       expect(loadedPresets[name].markup.escape!(text)).toBe(text)
 })
 
-test('a sink with a preset sends it, unsigned without a secret, and tells what was shortened', async () => {
+test('a sink with a preset sends it, unsigned without a secret, and notes what was shortened', async () => {
   await using hook = await startReceiver()
   hook.answer(() => ({ status: 204 }))
   await using sink = await openSink(webhook, { url: hook.url, preset: 'discord' })
@@ -276,7 +276,7 @@ test('a sink with a preset sends it, unsigned without a secret, and tells what w
   expect(JSON.parse(hook.requests[0]!.body).embeds).toHaveLength(1)
 })
 
-test('discord says in the body how long to wait, to the millisecond', async () => {
+test('discord: the body has how long to wait, to the millisecond', async () => {
   await using hook = await startReceiver()
   const body = '{"message":"You are being rate limited.","retry_after":0.65,"global":false}'
   hook.answer(() => ({ status: 429, body, headers: { 'retry-after': '1' } }))
@@ -296,7 +296,7 @@ test('pagerduty answers 202, and needs no url', async () => {
   expect(standard).toHaveProperty('deliver')
 })
 
-test('a routing key that an answer repeats is not told', async () => {
+test('a routing key that an answer repeats is not shown', async () => {
   await using hook = await startReceiver()
   hook.answer(({ body }) => ({ status: 400, body }))
   await using sink = await openSink(webhook, { url: hook.url, preset: 'pagerduty', routingKey: 'R0UTINGKEY' })

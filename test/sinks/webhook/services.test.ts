@@ -1,25 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { presetType } from '../../../sinks/webhook/index.ts'
-import type { PresetName } from '../../../sinks/webhook/presets/names.ts'
 import type { Message } from '../../../src/sink/index.ts'
 import { memoryStore } from '../../../src/sink/testkit/context.ts'
-import { type Receiver, startReceiver } from '../../servers/receiver.ts'
+import { startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
 import { threeMessages, told } from './messages.ts'
 import { loadedPresets } from './preset-body.ts'
-import { createTelegram } from './services/chats.ts'
 import { SERVICES } from './services/index.ts'
 import { createElasticsearch, createLoki, createSplunk } from './services/log-stores.ts'
 import { createOpsgenie } from './services/pagers.ts'
-import { addressOf, json, type Service } from './services/service.ts'
+import { json, named, openAt, type Service } from './services/service.ts'
 
 const never = new AbortController().signal
 const DELIVERED = { kind: 'delivered' }
-
-async function openAt(service: Service, hook: Receiver, options: object = service.options) {
-  hook.answer(service.answer)
-  return openSink(await presetType(service.name), { url: addressOf(hook.url, service), ...options })
-}
 
 /** Objects that were made to break something: mark-up, size, control characters, half a character. */
 function hostile({ name }: Service): Message[] {
@@ -86,9 +79,6 @@ test.each(
   expect(first).toMatchObject({ kind: 'retry', scope: 'sink', ambiguous: true })
 })
 
-const named = (count: number, objects = count, attempt = 0) =>
-  Array.from({ length: count }, (_, i) => messageOf({ name: `o${i % objects}`, version: String(i), attempt }))
-
 test('elasticsearch: each event has its own outcome: stored, refused, or again', async () => {
   await using hook = await startReceiver()
   const store = createElasticsearch()
@@ -123,29 +113,6 @@ test('elasticsearch: an index that is blocked for lack of disk space is a failur
   expect(await sink.deliver(named(2), never)).toMatchObject([
     { kind: 'retry', reason: 'server-error', scope: 'event', detail: expect.stringContaining('flood-stage') },
     DELIVERED,
-  ])
-})
-
-test.each([
-  [
-    'validation_exception',
-    'this action would add [2] shards, but this cluster currently has [1000]/[1000] maximum normal shards open;',
-  ],
-  [
-    'illegal_argument_exception',
-    'Validation Failed: 1: this action would add [3] total shards, but this cluster currently has [56]/[1] maximum shards open;',
-  ],
-  ['index_closed_exception', 'closed'],
-  ['illegal_argument_exception', 'no write index is defined for alias [kubeherald]'],
-])('elasticsearch: an index that takes nothing makes no dead letters: %s, %s', async (type, reason) => {
-  await using hook = await startReceiver()
-  const { service } = createElasticsearch()
-  await using sink = await openAt(service, hook)
-  hook.answer(() =>
-    json(200, { errors: true, items: [{ create: { status: 400, error: { type, reason } } }] }),
-  )
-  expect(await sink.deliver(named(1), never)).toMatchObject([
-    { kind: 'retry', reason: 'config', scope: 'event', detail: expect.stringContaining(reason) },
   ])
 })
 
@@ -312,92 +279,6 @@ test('opsgenie: an object and rule is one alert: opened, noted and closed', asyn
   await pager.deliver([resolved!], never)
   expect(alert!.status).toBe('closed')
   expect(opsgenie.alerts.size).toBe(1)
-})
-
-/** Answers of services that mean the target of all messages, with the status of one that is bad. */
-const FOR_THE_OPERATOR: [PresetName, number, object][] = [
-  ['splunk', 400, { text: 'Data channel is missing', code: 10 }],
-  ['splunk', 400, { text: 'Invalid data channel', code: 11 }],
-  [
-    'teams',
-    400,
-    { error: { code: 'WorkflowTriggerIsNotEnabled', message: "trigger 'manual' with state 'Deleted'" } },
-  ],
-  ['teams', 400, { error: { code: 'TriggerInputSchemaMismatch', message: 'did not match its schema' } }],
-  ['mattermost', 400, { id: 'web.incoming_webhook.user.app_error', message: 'Couldn’t find the user' }],
-  ['rocket-chat', 400, { success: false, error: 'invalid-channel' }],
-  [
-    'rocket-chat',
-    400,
-    { success: false, error: 'overriding destination channel is disabled for this integration' },
-  ],
-  [
-    'discord',
-    400,
-    { message: 'Webhooks posted to forum channels must have a thread_name or thread_id', code: 220_001 },
-  ],
-  [
-    'discord',
-    400,
-    {
-      message: 'Invalid Form Body',
-      code: 50_035,
-      errors: { username: { _errors: [{ code: 'USERNAME_INVALID_CONTAINS' }] } },
-    },
-  ],
-  ['telegram', 400, { ok: false, description: 'Bad Request: need administrator rights in the channel chat' }],
-  ['telegram', 400, { ok: false, description: 'Bad Request: CHAT_SEND_PLAIN_FORBIDDEN' }],
-  ['telegram', 400, { ok: false, description: 'Bad Request: PEER_ID_INVALID' }],
-  ['opsgenie', 402, { message: 'Your plan does not permit this' }],
-]
-
-test.each(FOR_THE_OPERATOR)(
-  '%s: %i with %j is for the operator, and rejects nothing',
-  async (name, status, body) => {
-    await using hook = await startReceiver()
-    const service = SERVICES.map((create) => create()).find((it) => it.name === name)!
-    await using sink = await openAt(service, hook)
-    hook.answer(() => json(status, body))
-    const outcomes = await sink.deliver(named(2), never)
-    expect(outcomes).toMatchObject(
-      Array(2).fill({ kind: 'retry', reason: expect.stringMatching(/^(config|auth)$/), scope: 'sink' }),
-    )
-  },
-)
-
-test.each(SERVICES.map((create) => create()).map((it) => [it.name, it] as const))(
-  '%s: an answer that is about one message rejects that message',
-  async (_, service) => {
-    await using hook = await startReceiver()
-    await using sink = await openAt(service, hook)
-    hook.answer(() => json(400, { error: 'the title has an invalid character' }))
-    expect(await sink.deliver(named(1), never)).toMatchObject([{ kind: 'rejected' }])
-  },
-)
-
-test('telegram: a tag of the configuration that looks like a code of a chat rejects the message', async () => {
-  await using hook = await startReceiver()
-  await using sink = await openAt(createTelegram(), hook)
-  const description = `Bad Request: can't parse entities: Unsupported start tag "chat_x" at byte offset 3`
-  hook.answer(() => json(400, { ok: false, error_code: 400, description }))
-  expect(await sink.deliver(named(1), never)).toMatchObject([{ kind: 'rejected' }])
-})
-
-test('telegram: a chat that is gone is for the operator, and rejects nothing', async () => {
-  await using hook = await startReceiver()
-  const service = createTelegram()
-  await using sink = await openAt(service, hook, { ...service.options, chatId: '@elsewhere' })
-  expect(await sink.deliver(named(2), never)).toMatchObject(
-    Array(2).fill({ kind: 'retry', reason: 'config', scope: 'sink' }),
-  )
-})
-
-test('telegram says in the body how long to wait', async () => {
-  await using hook = await startReceiver()
-  const service = createTelegram()
-  await using sink = await openAt(service, hook)
-  hook.answer(() => json(429, { ok: false, error_code: 429, parameters: { retry_after: 34 } }))
-  expect(await sink.deliver(named(1), never)).toMatchObject([{ kind: 'retry', afterMs: 34_000 }])
 })
 
 test('a service that silences bots gets no more in any minute than it takes, from all processes together', async () => {

@@ -1,5 +1,7 @@
+import { presetType } from '../../../../sinks/webhook/index.ts'
 import type { PresetName } from '../../../../sinks/webhook/presets/names.ts'
-import type { Answer, ReceivedRequest } from '../../../servers/receiver.ts'
+import type { Answer, ReceivedRequest, Receiver } from '../../../servers/receiver.ts'
+import { messageOf, openSink } from '../../bed.ts'
 
 /** Alertmanager alone checks the path of its address. */
 export function addressOf(url: string, { name }: Service): string {
@@ -20,6 +22,15 @@ export interface Service {
   /** The answer of a service that takes too many messages. */
   throttled: Answer
 }
+
+/** Opens a sink of this type at a receiver that answers as the service. */
+export async function openAt(service: Service, hook: Receiver, options: object = service.options) {
+  hook.answer(service.answer)
+  return openSink(await presetType(service.name), { url: addressOf(hook.url, service), ...options })
+}
+
+export const named = (count: number, objects = count, attempt = 0) =>
+  Array.from({ length: count }, (_, i) => messageOf({ name: `o${i % objects}`, version: String(i), attempt }))
 
 export function jsonIn(body: string): any {
   try {
