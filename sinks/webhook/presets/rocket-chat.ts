@@ -1,3 +1,4 @@
+import type { Outcome, Reply } from '../../../src/sink/index.ts'
 import { targetFault } from './answers.ts'
 import {
   attachmentFields,
@@ -52,9 +53,21 @@ export const rocketChat: MessagePreset = {
       ],
     }
   },
-  answer: (reply) => targetFault(reply, TARGET_FAULT),
+  answer: outcomeOfAnswer,
 }
 
 /** The webhook is deleted, its script fails, or it must not write into this channel. */
 const TARGET_FAULT =
   /Invalid integration id or token|invalid-channel|overriding destination channel|error-running-script/i
+
+/** The fault of the message: its size, or a part that is none of a message. */
+const MESSAGE_FAULT = /error-message-size-exceeded|Match error|Invalid href/
+
+/** Rocket.Chat answers 400 to every fault, also of its database, and in a room that is archived or read-only. */
+function outcomeOfAnswer(reply: Reply): Outcome | undefined {
+  const fault = targetFault(reply, TARGET_FAULT)
+  if (fault) return fault
+  const { outcome, status, body } = reply
+  if (status !== 400 || outcome.kind !== 'rejected' || MESSAGE_FAULT.test(body)) return undefined
+  return { kind: 'retry', reason: 'server-error', detail: outcome.detail, scope: 'event' }
+}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { PresetName } from '../../../sinks/webhook/presets/names.ts'
 import { startReceiver } from '../../servers/receiver.ts'
-import { createTelegram } from './services/chats.ts'
+import { createRocketChat, createTelegram } from './services/chats.ts'
 import { SERVICES } from './services/index.ts'
 import { createElasticsearch } from './services/log-stores.ts'
 import { json, named, openAt } from './services/service.ts'
@@ -64,7 +64,7 @@ test.each(SERVICES.map((create) => create()).map((it) => [it.name, it] as const)
   async (_, service) => {
     await using hook = await startReceiver()
     await using sink = await openAt(service, hook)
-    hook.answer(() => json(400, { error: 'the title has an invalid character' }))
+    hook.answer(() => service.refusal ?? json(400, { error: 'the title has an invalid character' }))
     expect(await sink.deliver(named(1), never)).toMatchObject([{ kind: 'rejected' }])
   },
 )
@@ -114,5 +114,19 @@ test.each([
   )
   expect(await sink.deliver(named(1), never)).toMatchObject([
     { kind: 'retry', reason: 'config', scope: 'event', detail: expect.stringContaining(reason) },
+  ])
+})
+
+test.each([
+  'connection 397 to 10.0.0.7:27017 timed out',
+  'room_is_archived',
+  "You can't send messages because the room is readonly.",
+])('rocket-chat: 400, its answer to every fault, makes no dead letter: %s', async (error) => {
+  await using hook = await startReceiver()
+  const service = createRocketChat()
+  await using sink = await openAt(service, hook)
+  hook.answer(() => json(400, { success: false, error }))
+  expect(await sink.deliver(named(1), never)).toMatchObject([
+    { kind: 'retry', reason: 'server-error', scope: 'event', detail: expect.stringContaining(error) },
   ])
 })

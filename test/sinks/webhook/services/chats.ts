@@ -73,6 +73,7 @@ export function createRocketChat(): Service {
     options: { headers: { authorization: 'the-right-one' }, channel: '#ops' },
     wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: 400 },
     throttled: json(429, { success: false, error: 'Error, too many requests' }),
+    refusal: json(400, { success: false, error: 'error-message-size-exceeded' }),
     answer({ headers, body }) {
       if (headers.authorization !== 'the-right-one')
         return json(400, { success: false, error: 'Invalid integration id or token provided.' })

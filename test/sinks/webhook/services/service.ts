@@ -19,6 +19,8 @@ export interface Service {
   answer(request: ReceivedRequest): Answer
   /** Forgets what it took. */
   forget?(): void
+  /** The answer to a message that it can never take; by default a 400. */
+  refusal?: Answer
   /** The answer of a service that takes too many messages. */
   throttled: Answer
 }
