@@ -33,6 +33,7 @@ export const discord: MessagePreset = {
       left -= field.name.length + field.value.length
       fields.push(field)
     }
+    const [link] = parts.links
     const description = describe(parts, Math.min(left, MAX_DESCRIPTION), cut)
     return {
       ...(username && { username }),
@@ -41,7 +42,7 @@ export const discord: MessagePreset = {
         {
           title,
           ...(description && { description }),
-          ...(parts.links[0] && { url: parts.links[0].url }),
+          ...(link && takesAsUrl(link.url) && { url: link.url }),
           color: Number.parseInt(COLOURS[parts.severity].slice(1), 16),
           fields,
           footer: { text: footer },
@@ -56,6 +57,11 @@ export const discord: MessagePreset = {
 
 /** A forum, which takes a message with the thread_id of a post in the query of the address; a name or picture that is not permitted. */
 const TARGET_FAULT = /"code"\s*:\s*22000[1-4]\b|"(?:username|avatar_url)"\s*:\s*\{/
+
+/** Discord refuses an embed whose address has a host without a dot, such as that of a Service. */
+function takesAsUrl(url: string): boolean {
+  return /[^.]\.[^.]/.test(URL.parse(url)?.hostname ?? '')
+}
 
 function describe(parts: ReturnType<typeof partsOf>, max: number, cut: Cut): string {
   const blocks = [

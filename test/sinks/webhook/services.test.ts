@@ -6,6 +6,7 @@ import { startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
 import { threeMessages, told } from './messages.ts'
 import { loadedPresets } from './preset-body.ts'
+import { createDiscord } from './services/chats.ts'
 import { SERVICES } from './services/index.ts'
 import { createElasticsearch, createLoki, createSplunk } from './services/log-stores.ts'
 import { createOpsgenie } from './services/pagers.ts'
@@ -317,4 +318,16 @@ test('a clock that was set back stops no service that silences bots', async () =
   expect(first.flat().at(-1)).toMatchObject({ kind: 'later' })
   nowMs -= 3_600_000
   expect(await sink.deliver(named(1), never)).toEqual([{ kind: 'delivered' }])
+})
+
+test('discord: a link to a host without a dot, which no title may have, is in the text', async () => {
+  await using hook = await startReceiver()
+  await using sink = await openAt(createDiscord(), hook)
+  const crash = threeMessages(loadedPresets.discord.markup)['crash']!
+  const linking = (url: string) => ({ ...crash, content: { ...crash.content, links: [{ title: 'x', url }] } })
+  const urls = ['http://grafana:3000/d/pod', 'http://10.0.0.7:3000/d/pod', 'http://[fd00::7]:3000/d/pod']
+  expect(await sink.deliver(urls.map(linking), never)).toEqual(urls.map(() => DELIVERED))
+  const embeds = hook.requests.map(({ body }) => JSON.parse(body).embeds[0])
+  for (const [i, { description }] of embeds.entries()) expect(description).toContain(`(${urls[i]})`)
+  expect(embeds.map(({ url }) => url)).toEqual([undefined, urls[1], undefined])
 })

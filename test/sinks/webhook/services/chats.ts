@@ -200,7 +200,26 @@ export const createTeams = () =>
       },
     }),
   )
-export const createDiscord = () => anyJson('discord', 'embeds', { status: 401 })
+
+/** The address is the credential. With `?wait=true` the answer has the stored message. */
+export function createDiscord(): Service {
+  return {
+    name: 'discord',
+    options: { headers: { authorization: 'the-right-one' } },
+    wrong: { options: { headers: { authorization: 'a-wrong-one' } }, status: 401 },
+    throttled: { status: 429, headers: { 'retry-after': '1' } },
+    answer({ path, headers, body }) {
+      if (headers.authorization !== 'the-right-one') return { status: 401 }
+      const [embed] = jsonIn(body)?.embeds ?? []
+      if (!embed?.title) return json(400, { message: 'Cannot send an empty message', code: 50_006 })
+      if (embed.url !== undefined && !/[^.]\.[^.]/.test(new URL(embed.url).hostname))
+        return json(400, { embeds: ['0'] })
+      const waits = new URL(path, 'http://x').searchParams.get('wait') === 'true'
+      return waits ? json(200, { id: '1' }) : { status: 204 }
+    },
+  }
+}
+
 /** A webhook that was deleted. */
 export const createMattermost = () =>
   anyJson(
