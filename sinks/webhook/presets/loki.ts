@@ -1,4 +1,4 @@
-import type { Message } from '../../../src/sink/index.ts'
+import type { Message, Outcome, Reply } from '../../../src/sink/index.ts'
 import { JSON_TYPE } from '../batch-format.ts'
 import type { Item } from '../batches.ts'
 import { targetFault } from './answers.ts'
@@ -23,8 +23,7 @@ export const loki: LogPreset = {
   maxBytes: 250_000,
   batch: { max: 1_000, maxBytes: 1_000_000 },
   target: (base) => withPath(base, '/loki/api/v1/push'),
-  // No entry is newer than our clock: it is ahead of Loki's by more than `creation_grace_period`.
-  answer: (reply) => targetFault(reply, /has timestamp too new/),
+  answer: outcomeOfAnswer,
   format({ labels = {} }, clock) {
     return {
       part(entry) {
@@ -38,6 +37,17 @@ export const loki: LogPreset = {
       body: (items) => ({ body: streamsOf(items), headers: { 'content-type': JSON_TYPE } }),
     }
   },
+}
+
+/** Loki answers 204, a gateway perhaps 200. It stores nothing, and answers 260, while an operator blocks the ingestion of the tenant. */
+function outcomeOfAnswer(reply: Reply): Outcome | undefined {
+  const { status } = reply
+  if (status > 204 && status < 300) {
+    const detail = `HTTP ${status}: Loki stores nothing while the ingestion of the tenant is blocked`
+    return { kind: 'retry', reason: 'config', detail, scope: 'sink' }
+  }
+  // No entry is newer than our clock: it is ahead of Loki's by more than `creation_grace_period`.
+  return targetFault(reply, /has timestamp too new/)
 }
 
 /** Those of the watched object, not of the one that an Event regards: an author of Events can invent kinds. */

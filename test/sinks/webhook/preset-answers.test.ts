@@ -3,7 +3,7 @@ import type { PresetName } from '../../../sinks/webhook/presets/names.ts'
 import { startReceiver } from '../../servers/receiver.ts'
 import { createRocketChat, createTelegram } from './services/chats.ts'
 import { SERVICES } from './services/index.ts'
-import { createElasticsearch } from './services/log-stores.ts'
+import { createElasticsearch, createLoki } from './services/log-stores.ts'
 import { json, named, openAt } from './services/service.ts'
 
 const never = new AbortController().signal
@@ -129,4 +129,13 @@ test.each([
   expect(await sink.deliver(named(1), never)).toMatchObject([
     { kind: 'retry', reason: 'server-error', scope: 'event', detail: expect.stringContaining(error) },
   ])
+})
+
+test('loki: 260, its answer while the ingestion of a tenant is blocked, delivers nothing', async () => {
+  await using hook = await startReceiver()
+  await using sink = await openAt(createLoki().service, hook)
+  hook.answer(() => ({ status: 260, body: 'ingestion blocked for user shop until 2026-01-01T00:00:00Z' }))
+  expect(await sink.deliver(named(2), never)).toMatchObject(
+    Array(2).fill({ kind: 'retry', reason: 'config', scope: 'sink' }),
+  )
 })
