@@ -16,6 +16,12 @@ export const discord: MessagePreset = {
   markup: discordMarkup,
   concurrency: 2,
   maxBytes: 256_000,
+  // Without it Discord answers before the message is saved, and reports no failure of that.
+  target(base) {
+    const url = new URL(base)
+    if (!url.searchParams.has('wait')) url.searchParams.set('wait', 'true')
+    return url
+  },
   body(message, { username, iconUrl }, cut) {
     const parts = partsOf(message, discordMarkup)
     const title = cut(parts.title, MAX_TITLE)

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { presetType } from '../../../sinks/webhook/index.ts'
 import type { PresetName } from '../../../sinks/webhook/presets/names.ts'
 import { startReceiver } from '../../servers/receiver.ts'
+import { openSink } from '../bed.ts'
 import { createRocketChat, createTelegram } from './services/chats.ts'
 import { SERVICES } from './services/index.ts'
 import { createElasticsearch, createLoki } from './services/log-stores.ts'
@@ -138,4 +140,14 @@ test('loki: 260, its answer while the ingestion of a tenant is blocked, delivers
   expect(await sink.deliver(named(2), never)).toMatchObject(
     Array(2).fill({ kind: 'retry', reason: 'config', scope: 'sink' }),
   )
+})
+
+test('discord: a message that is not saved, which it reports only to requests that wait, is not delivered', async () => {
+  await using hook = await startReceiver()
+  await using sink = await openSink(await presetType('discord'), { url: `${hook.url}?thread_id=1` })
+  hook.answer(({ path }) => {
+    const query = new URL(path, 'http://x').searchParams
+    return { status: query.get('wait') === 'true' && query.get('thread_id') === '1' ? 500 : 204 }
+  })
+  expect(await sink.deliver(named(1), never)).toMatchObject([{ kind: 'retry', reason: 'server-error' }])
 })
