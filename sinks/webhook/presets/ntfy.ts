@@ -1,9 +1,11 @@
 import type { Severity } from '../../../src/sink/index.ts'
-import { cutLog, fitted, partsOf, stacked } from './parts.ts'
+import { cutLog, fitted, type Parts, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
 /** Of a message, in bytes; a longer one would become an attachment. */
 const MAX_MESSAGE_BYTES = 4_096
+/** Of all links: they are never cut. */
+const MAX_LINK_BYTES = 3_500
 const MAX_ACTIONS = 3
 const PRIORITIES: Readonly<Record<Severity, number>> = { error: 4, warning: 3, info: 2, resolved: 3 }
 /** Names of emoji, which ntfy shows before the title. */
@@ -18,12 +20,13 @@ const TAGS: Readonly<Record<Severity, string>> = {
 export const ntfy: MessagePreset = {
   markup: {},
   concurrency: 1,
-  maxBytes: 16_000,
+  // ntfy refuses a body that reaches twice the limit of a message.
+  maxBytes: 2 * MAX_MESSAGE_BYTES - 1,
   url: () => new URL('https://ntfy.sh/'),
   headers: ({ token }) => ({ ...(token && { authorization: `Bearer ${token}` }) }),
   body(message, { topic }, cut) {
     const parts = partsOf(message)
-    const [link, ...others] = parts.links
+    const [link, ...others] = within(MAX_LINK_BYTES, parts.links)
     const fields = parts.fields.map(({ title, value }) => `${cut(title, 100)}: ${cut(value, 300)}`)
     const text = stacked(
       [
@@ -52,6 +55,14 @@ export const ntfy: MessagePreset = {
       }),
     }
   },
+}
+
+function within(maxBytes: number, links: Parts['links']): Parts['links'] {
+  let bytes = 0
+  return links.filter(({ url }) => {
+    bytes += Buffer.byteLength(url)
+    return bytes <= maxBytes
+  })
 }
 
 /** A character may have up to four bytes. */

@@ -6,7 +6,7 @@ import { startReceiver } from '../../servers/receiver.ts'
 import { messageOf, openSink } from '../bed.ts'
 import { threeMessages, told } from './messages.ts'
 import { loadedPresets } from './preset-body.ts'
-import { createDiscord } from './services/chats.ts'
+import { createDiscord, createNtfy } from './services/chats.ts'
 import { SERVICES } from './services/index.ts'
 import { createElasticsearch, createLoki, createSplunk } from './services/log-stores.ts'
 import { createOpsgenie } from './services/pagers.ts'
@@ -330,4 +330,17 @@ test('discord: a link to a host without a dot, which no title may have, is in th
   const embeds = hook.requests.map(({ body }) => JSON.parse(body).embeds[0])
   for (const [i, { description }] of embeds.entries()) expect(description).toContain(`(${urls[i]})`)
   expect(embeds.map(({ url }) => url)).toEqual([undefined, urls[1], undefined])
+})
+
+test('ntfy: long links leave room for the message', async () => {
+  await using hook = await startReceiver()
+  await using sink = await openAt(createNtfy(), hook)
+  const crash = threeMessages({})['crash']!
+  const links = ['a', 'b', 'c', 'd'].map((title) => ({ title, url: `https://e.com/?${title.repeat(1_900)}` }))
+  const logs = `Log of app:\n${'a line\n'.repeat(300)}panic`
+  const outcomes = await sink.deliver([{ ...crash, content: { ...crash.content, links, logs } }], never)
+  expect(outcomes).toMatchObject([DELIVERED])
+  const { click, message } = JSON.parse(hook.requests[0]!.body)
+  expect(click).toBe(links[0]!.url)
+  expect(message).toContain('panic')
 })

@@ -55,9 +55,11 @@ export function createNtfy(): Service {
     throttled: fault(429, 42901, 'limit reached: too many requests'),
     answer({ method, path, headers, body }) {
       if (headers.authorization !== 'Bearer the-right-token') return fault(401, 40101, 'unauthorized')
+      if (bytesOf(body) >= 8_192) return fault(413, 41303, 'JSON body too large')
       const it = jsonIn(body)
       if (method !== 'POST' || path !== '/' || it?.topic !== 'kubernetes') return fault(400, 40024, 'JSON')
-      if (typeof it.message !== 'string' || bytesOf(it.message) > 4_096) return fault(400, 40035, 'message')
+      if (typeof it.message !== 'string' || bytesOf(it.message) >= 4_096)
+        return fault(400, 40014, 'attachments not allowed')
       if (!Number.isInteger(it.priority) || it.priority < 1 || it.priority > 5)
         return fault(400, 40007, 'priority')
       if ((it.actions ?? []).length > 3) return fault(400, 40018, 'actions invalid: only 3 actions allowed')
