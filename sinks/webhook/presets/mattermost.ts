@@ -7,6 +7,7 @@ import {
   mattermostMarkup,
   mattermostText,
   partsOf,
+  plainOf,
   stacked,
 } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
@@ -22,9 +23,14 @@ export const mattermost: MessagePreset = {
   body(message, { username, iconUrl, channel }, cut) {
     const parts = partsOf(message, mattermostMarkup)
     const [link, ...others] = parts.links
-    const title = cut(parts.title, 1_000)
+    const plain = cut(plainOf(parts.title), 1_000)
+    // With a link the title is shown as it is.
+    const title = link ? plain : cut(parts.title, 1_000)
     const fields = attachmentFields(parts.fields.slice(0, MAX_FIELDS), 400, cut)
-    const used = fields.reduce((sum, it) => sum + it.title.length + it.value.length, 2 * title.length + 400)
+    const used = fields.reduce(
+      (sum, it) => sum + it.title.length + it.value.length,
+      plain.length + title.length + 400,
+    )
     const text = stacked(
       [
         cut(parts.text, 3_000),
@@ -43,7 +49,7 @@ export const mattermost: MessagePreset = {
       ...(iconUrl && { icon_url: iconUrl }),
       attachments: [
         {
-          fallback: title,
+          fallback: plain,
           color: COLOURS[parts.severity],
           title,
           ...(link && { title_link: link.url }),

@@ -8,6 +8,7 @@ import {
   mattermostMarkup,
   mattermostText,
   partsOf,
+  plainOf,
   stacked,
 } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
@@ -25,7 +26,8 @@ export const rocketChat: MessagePreset = {
     const parts = partsOf(message, mattermostMarkup)
     const [link, ...others] = parts.links
     const fields = attachmentFields(parts.fields.slice(0, MAX_FIELDS), 200, cut)
-    const title = cut(parts.title, 300)
+    // Shown as it is.
+    const title = cut(plainOf(parts.title), 300)
     const source = cut(mattermostText(parts.source), 200)
     const used = fields.reduce(
       (sum, it) => sum + it.title.length + it.value.length,

@@ -102,16 +102,38 @@ test('discord: a link that is too long once it is encoded is left out, and not t
 test.each(['discord', 'mattermost'] as const)(
   '%s: nothing in an object pings, links or formats',
   async (name) => {
-    const [attachment] = ((await jsonOf(name, nasty(name))).embeds ??
-      (await jsonOf(name, nasty(name))).attachments) as object[]
-    const { url: _, title_link: __, color: ___, ...shown } = attachment as any
-    for (const text of textsIn(shown).map(live)) {
+    const linked = nasty(name)
+    const unlinked = { ...linked, content: { ...linked.content, links: [] } }
+    for (const text of [...(await markedIn(name, linked)), ...(await markedIn(name, unlinked))].map(live)) {
       expect(text).not.toMatch(/@(everyone|here|channel|all)/)
       expect(text).not.toMatch(/<[@#!]|<users|\*\*|__|\[a\]\(|^#|^> |`/m)
       if (name === 'mattermost') expect(text).not.toMatch(/~town|:smile:|https:\/\/evil/)
     }
   },
 )
+
+/** The texts of an attachment or embed that are shown in markup. */
+async function markedIn(name: PresetName, message: Message): Promise<string[]> {
+  const { embeds, attachments } = await jsonOf(name, message)
+  const [{ url, title_link, color, fallback, title, ...others }] = embeds ?? attachments
+  // Mattermost shows the title of a link as it is.
+  return textsIn({ ...others, ...(title_link === undefined && { title }) })
+}
+
+test('mattermost, rocket-chat: a title that is shown as it is has no escapes', async () => {
+  const title = 'Deployment shop/web: r.io/my_app@sha256:1 [x]'
+  const links = [{ title: 'x', url: 'https://e.example.com/' }]
+  const attachmentOf = async (name: PresetName, content: object) =>
+    (await jsonOf(name, told({ title }, loadedPresets[name].markup, {}, content))).attachments[0]
+  for (const content of [{}, { links }])
+    expect((await attachmentOf('rocket-chat', content)).title).toContain(title)
+  const linked = await attachmentOf('mattermost', { links })
+  expect(linked.title).toContain(title)
+  expect(linked.fallback).toContain(title)
+  const { title: marked, fallback } = await attachmentOf('mattermost', {})
+  expect(marked).toContain('my\\_app')
+  expect(fallback).toContain(title)
+})
 
 test('discord: allowed_mentions are none, always', async () => {
   for (const message of [nasty('discord'), ...Object.values(threeMessages(loadedPresets.discord.markup))])
