@@ -16,6 +16,9 @@ const MAX_ID_BYTES = 512
 /** 1,000 answers with a reason each. */
 const MAX_REPLY_BYTES = 4_000_000
 
+const FILTER_PATH =
+  'errors,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason'
+
 /**
  * The bulk API of Elasticsearch and OpenSearch. `create` with our own id stores an event exactly once: a repeat is a conflict (409), so
  * the event is there. It is also what data streams take. Each event has its own answer.
@@ -28,8 +31,7 @@ export const elasticsearch: LogPreset = {
   target: (base) => {
     const url = withPath(base, '/_bulk')
     // The answer of a large request would be larger than what is read of it.
-    if (!url.searchParams.has('filter_path'))
-      url.searchParams.set('filter_path', 'errors,items.*.status,items.*.error.type,items.*.error.reason')
+    if (!url.searchParams.has('filter_path')) url.searchParams.set('filter_path', FILTER_PATH)
     return url
   },
   format({ index }) {
@@ -75,18 +77,25 @@ function parsed(reply: string): unknown {
 }
 
 /**
- * The index takes no document, cannot be made because there is no room for its shards, or has a field of dates since an object was named
- * like one (`date_detection`). Elasticsearch answers with the status of a bad document.
+ * The index takes no document, cannot be made because there is no room for its shards, names a pipeline that does not exist, takes no more
+ * fields, or has a field of dates since an object was named like one (`date_detection`). Elasticsearch answers with the status of a bad
+ * document.
  */
 const INDEX_FAULT =
-  /^index_closed_exception|this action would add .{1,40} shards?\b.* maximum .{0,20}shards open|no write index is defined|failed to parse field \[.{1,300}?\] of type \[date\]/
+  /^index_closed_exception|^strict_dynamic_mapping_exception|pipeline with id \[.{1,300}?\] does not exist|Limit of total fields|this action would add .{1,40} shards?\b.* maximum .{0,20}shards open|no write index is defined|failed to parse field \[.{1,300}?\] of type \[date\]/
+
+interface Fault {
+  type?: string
+  reason?: string
+  caused_by?: { reason?: string }
+}
 
 function outcomeOf(answer: unknown): Outcome {
   const { status, error } = mapOf(answer) as { status?: unknown; error?: unknown }
   if (typeof status !== 'number') return outcomeOfStatus(502, undefined, 'an item without a status', 0)
   if (status < 300 || status === 409) return { kind: 'delivered' }
-  const { type = '', reason = '' } = mapOf(error) as { type?: string; reason?: string }
-  const text = `${type}: ${reason}`
+  const { type = '', reason = '', caused_by } = mapOf(error) as Fault
+  const text = [type, reason, caused_by?.reason].filter(Boolean).join(': ')
   // Not a limit of the rate: an index without disk space takes nothing until an operator mends it.
   if (status === 429 && type === 'cluster_block_exception')
     return { kind: 'retry', reason: 'server-error', detail: detailOf(`HTTP 429: ${text}`), scope: 'event' }

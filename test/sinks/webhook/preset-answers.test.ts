@@ -107,15 +107,24 @@ test.each([
   ],
   ['index_closed_exception', 'closed'],
   ['illegal_argument_exception', 'no write index is defined for alias [kubeherald]'],
-])('elasticsearch: an index that takes nothing makes no dead letters: %s, %s', async (type, reason) => {
+  ['illegal_argument_exception', 'pipeline with id [kubeherald] does not exist'],
+  ['illegal_argument_exception', 'Limit of total fields [1000] has been exceeded'],
+  ['mapper_parsing_exception', 'failed to parse', 'Limit of total fields [1000] has been exceeded'],
+  [
+    'strict_dynamic_mapping_exception',
+    'mapping set to strict, dynamic introduction of [logs] within [_doc] is not allowed',
+  ],
+])('elasticsearch: a fault of the index makes no dead letters: %s, %s', async (type, reason, cause = '') => {
   await using hook = await startReceiver()
   const { service } = createElasticsearch()
   await using sink = await openAt(service, hook)
-  hook.answer(() =>
-    json(200, { errors: true, items: [{ create: { status: 400, error: { type, reason } } }] }),
-  )
+  hook.answer(({ path }) => {
+    const asked = path.includes('items.*.error.caused_by.reason')
+    const error = { type, reason, ...(cause && asked && { caused_by: { reason: cause } }) }
+    return json(200, { errors: true, items: [{ create: { status: 400, error } }] })
+  })
   expect(await sink.deliver(named(1), never)).toMatchObject([
-    { kind: 'retry', reason: 'config', scope: 'event', detail: expect.stringContaining(reason) },
+    { kind: 'retry', reason: 'config', scope: 'event', detail: expect.stringContaining(cause || reason) },
   ])
 })
 
