@@ -1,7 +1,7 @@
 import type { Outcome, Reply, Severity } from '../../../src/sink/index.ts'
 import { memberOf } from './answers.ts'
 import { boundedKey, cutLog, isOver, partsOf, subjectKey } from './parts.ts'
-import type { MessagePreset } from './preset.ts'
+import { type MessagePreset, withPath } from './preset.ts'
 
 const MAX_SUMMARY = 1_024
 const MAX_KEY = 255
@@ -15,7 +15,9 @@ const SEVERITIES: Readonly<Record<Severity, string>> = {
 /** An event of PagerDuty's Events API v2. One object and rule is one incident, which ends when it is over. */
 export const pagerduty: MessagePreset = {
   markup: {},
-  url: () => new URL('https://events.pagerduty.com/v2/enqueue'),
+  url: () => new URL('https://events.pagerduty.com'),
+  // Another path is that of a gateway.
+  target: (base) => (base.pathname === '/' ? withPath(base, '/v2/enqueue') : base),
   answer: wrongKey,
   concurrency: 4,
   maxBytes: 512_000,

@@ -89,7 +89,8 @@ export function createPagerduty(): Service {
     options: { routingKey: 'the-right-key' },
     wrong: { options: { routingKey: 'a-wrong-key' }, status: 400 },
     throttled: { status: 429, headers: { 'retry-after': '1' } },
-    answer({ body }) {
+    answer({ path, body }) {
+      if (path !== '/v2/enqueue') return { status: 404 }
       const it = jsonIn(body)
       if (it?.routing_key !== 'the-right-key') return json(400, { errors: ["'routing_key' is invalid"] })
       const isEvent = it.event_action !== 'trigger' || (it.payload?.summary && it.payload.source)
