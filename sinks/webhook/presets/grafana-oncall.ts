@@ -1,3 +1,4 @@
+import { targetFault } from './answers.ts'
 import { boundedKey, cutLog, fence, isOver, partsOf, subjectKey } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
@@ -40,4 +41,6 @@ export const grafanaOncall: MessagePreset = {
       id: message.id,
     }
   },
+  // The key is that of another type of integration.
+  answer: (reply) => targetFault(reply, /This url is for integration/),
 }

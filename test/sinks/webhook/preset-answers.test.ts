@@ -44,6 +44,7 @@ const FOR_THE_OPERATOR: [PresetName, number, object][] = [
   ['telegram', 400, { ok: false, description: 'Bad Request: need administrator rights in the channel chat' }],
   ['telegram', 400, { ok: false, description: 'Bad Request: CHAT_SEND_PLAIN_FORBIDDEN' }],
   ['telegram', 400, { ok: false, description: 'Bad Request: PEER_ID_INVALID' }],
+  ['grafana-oncall', 400, { error: 'This url is for integration with Formatted Webhook.' }],
   ['opsgenie', 402, { message: 'Your plan does not permit this' }],
 ]
 
