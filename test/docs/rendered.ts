@@ -91,7 +91,8 @@ function recording(run: DryRun, sent: Sent[]): DryRun {
 
 function textOf({ snapshot }: DryRun, { delivery, message }: Sent): string {
   const { target = '', body = '' } = snapshot.choices.preview(message, delivery.sink)
-  return `→ ${delivery.sink} ${target}\n${messageText(message)}${indented(body)}`
+  // What keeps characters apart is invisible in chats.
+  return `→ ${delivery.sink} ${target}\n${messageText(message)}${indented(body)}`.replaceAll('\u200b', '')
 }
 
 function indented(body: string): string {

@@ -1,14 +1,32 @@
-import { type Outcome, outcomeOfStatus, type Reply } from '../../../src/sink/index.ts'
+import { type Markup, type Outcome, outcomeOfStatus, type Reply } from '../../../src/sink/index.ts'
 import { memberOf, retryAfterIn, targetFault } from './answers.ts'
-import { type Cut, cutLog, htmlMarkup, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
+import { type Cut, cutLog, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
 import { type MessagePreset, withoutSlashes } from './preset.ts'
 
 /** Of the text without its markup; ours is counted with it. */
 const MAX_TEXT = 4_096
 
+/** Plain text in Telegram's HTML, whose server makes entities of plain text, too: no mention, hashtag, command or link. */
+function telegramText(text: string): string {
+  return htmlText(
+    text.replace(/[@#$]|(?<![\w/])\/(?=\w)|(?<=[\p{L}\p{N}_-])\.(?=\p{L})|:(?=\/\/)/gu, '$&\u200b'),
+  )
+}
+
+function plainText(html: string): string {
+  return plainOfHtml(html).replace(/([@#$/.:])\u200b/g, '$1')
+}
+
+/** No entity is found in code. */
+const MARKUP: Markup = {
+  escape: telegramText,
+  code: (text) => `<code>${htmlText(text)}</code>`,
+  plain: plainText,
+}
+
 /** The method sendMessage of Telegram's Bot API, as HTML. */
 export const telegram: MessagePreset = {
-  markup: { ...htmlMarkup, code: (text) => `<code>${htmlText(text)}</code>` },
+  markup: MARKUP,
   concurrency: 1,
   maxBytes: 64_000,
   // A bot may send 20 messages a minute to a group.
@@ -20,12 +38,12 @@ export const telegram: MessagePreset = {
     return url
   },
   body(message, { chatId, topicId }, cut) {
-    const parts = partsOf(message, htmlMarkup)
+    const parts = partsOf(message, MARKUP)
     const fields = parts.fields
       .slice(0, 8)
       .map(({ title, value }) => `${cutHtml(title, 100, cut)}: ${cutHtml(value, 300, cut)}`)
     const links = parts.links.map(
-      ({ title, url }) => `<a href="${htmlText(url)}">${htmlText(plainOfHtml(title))}</a>`,
+      ({ title, url }) => `<a href="${htmlText(url)}">${telegramText(plainText(title))}</a>`,
     )
     const title = `<b>${cutHtml(parts.title, 400, cut)}</b>`
     const source = `<i>${htmlText(cut(parts.source, 150))}</i>`
@@ -58,7 +76,7 @@ export const telegram: MessagePreset = {
 
 /** A tag that is cut would make Telegram refuse the message: a text that is too long loses its tags. */
 function cutHtml(html: string, max: number, cut: Cut): string {
-  return cut(html, max) === html ? html : htmlText(cut(plainOfHtml(html), max))
+  return cut(html, max) === html ? html : telegramText(cut(plainText(html), max))
 }
 
 function pre(text: string): string {

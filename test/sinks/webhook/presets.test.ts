@@ -112,6 +112,26 @@ test.each(['discord', 'mattermost'] as const)(
   },
 )
 
+test.each([1, 1_000])('telegram: nothing in an object mentions or links, %i times', async (length) => {
+  const { markup } = loadedPresets.telegram
+  const text =
+    '@oncall_lead #tag $USD /start a@evil.com evil.com http://evil.com http://10.0.0.1/x tg://resolve?domain=x '
+  const long = text.repeat(length)
+  const summary = {
+    title: long,
+    text: long,
+    quote: long,
+    command: text,
+    fields: [{ title: text, value: long }],
+  }
+  const links = [{ title: markup.escape!(text), url: 'https://e.example.com/' }]
+  const body = await jsonOf('telegram', told(summary, markup, {}, { links }))
+  // No entity is found in code.
+  const shown = plainOfHtml(body.text.replace(/<pre>[\s\S]*?<\/pre>/g, ''))
+  expect(shown).toContain('oncall_lead')
+  expect(shown).not.toMatch(/[@#$]\w|(?<![\w/])\/\w|\w\.[a-z]|:\/\//)
+})
+
 /** The texts of an attachment or embed that are shown in markup. */
 async function markedIn(name: PresetName, message: Message): Promise<string[]> {
   const { embeds, attachments } = await jsonOf(name, message)
@@ -276,7 +296,7 @@ test('marks and links of templates are not read, in any markup that has them', (
   )
   expect(plain('lark', '**web** is [down](https://example.com)')).toBe('web is down')
   const mentions = '@here ~all :boom: {{x}} https://example.com'
-  for (const name of ['mattermost', 'discord', 'teams'] as const) {
+  for (const name of ['mattermost', 'discord', 'teams', 'telegram'] as const) {
     const { markup } = loadedPresets[name]
     expect(markup.plain!(markup.escape!(mentions))).toBe(mentions)
   }
@@ -284,7 +304,7 @@ test('marks and links of templates are not read, in any markup that has them', (
 
 test('ordinary names stay readable', async () => {
   for (const text of ['Pod shop/web-5d9c-x2x: 7 restarts (12m), nginx:1.28, 50%', 'v1.2-rc+3'])
-    for (const name of ['discord', 'mattermost', 'teams'] as const)
+    for (const name of ['discord', 'mattermost', 'teams', 'telegram'] as const)
       expect(loadedPresets[name].markup.escape!(text)).toBe(text)
 })
 
