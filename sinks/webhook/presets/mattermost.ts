@@ -22,14 +22,12 @@ export const mattermost: MessagePreset = {
   maxBytes: 64_000,
   body(message, { username, iconUrl, channel }, cut) {
     const parts = partsOf(message, mattermostMarkup)
-    const [link, ...others] = parts.links
-    const plain = cut(plainOf(parts.title), 1_000)
-    // With a link the title is shown as it is.
-    const title = link ? plain : cut(parts.title, 1_000)
+    const fallback = cut(plainOf(parts.title), 1_000)
+    const title = cut(parts.title, 1_000)
     const fields = attachmentFields(parts.fields.slice(0, MAX_FIELDS), 400, cut)
     const used = fields.reduce(
       (sum, it) => sum + it.title.length + it.value.length,
-      plain.length + title.length + 400,
+      fallback.length + title.length + 400,
     )
     const text = stacked(
       [
@@ -38,7 +36,7 @@ export const mattermost: MessagePreset = {
         parts.logs && fence(cutLog(parts.logs, 4_000, cut)),
         parts.changes && fence(cut(parts.changes, 1_500)),
         parts.command && fence(cut(parts.command, 500)),
-        others.map((it) => `[${it.title}](${it.url})`).join(' · '),
+        parts.links.map((it) => `[${it.title}](${it.url})`).join(' · '),
       ],
       MAX_TEXT - used,
       cut,
@@ -49,10 +47,10 @@ export const mattermost: MessagePreset = {
       ...(iconUrl && { icon_url: iconUrl }),
       attachments: [
         {
-          fallback: plain,
+          fallback,
           color: COLOURS[parts.severity],
+          // Without a link: versions differ in whether one with it is Markdown.
           title,
-          ...(link && { title_link: link.url }),
           text,
           fields,
           footer: cut(mattermostText(parts.source), 300),

@@ -102,9 +102,10 @@ test('discord: a link that is too long once it is encoded is left out, and not t
 test.each(['discord', 'mattermost'] as const)(
   '%s: nothing in an object pings, links or formats',
   async (name) => {
-    const linked = nasty(name)
-    const unlinked = { ...linked, content: { ...linked.content, links: [] } }
-    for (const text of [...(await markedIn(name, linked)), ...(await markedIn(name, unlinked))].map(live)) {
+    const { embeds, attachments } = await jsonOf(name, nasty(name))
+    // The fallback is plain text.
+    const [{ url, color, fallback, ...shown }] = embeds ?? attachments
+    for (const text of textsIn(shown).map(live)) {
       expect(text).not.toMatch(/@(everyone|here|channel|all)/)
       expect(text).not.toMatch(/<[@#!]|<users|\*\*|__|\[a\]\(|^#|^> |`/m)
       if (name === 'mattermost') expect(text).not.toMatch(/~town|:smile:|https:\/\/evil/)
@@ -132,26 +133,17 @@ test.each([1, 1_000])('telegram: nothing in an object mentions or links, %i time
   expect(shown).not.toMatch(/[@#$]\w|(?<![\w/])\/\w|\w\.[a-z]|:\/\//)
 })
 
-/** The texts of an attachment or embed that are shown in markup. */
-async function markedIn(name: PresetName, message: Message): Promise<string[]> {
-  const { embeds, attachments } = await jsonOf(name, message)
-  const [{ url, title_link, color, fallback, title, ...others }] = embeds ?? attachments
-  // Mattermost shows the title of a link as it is.
-  return textsIn({ ...others, ...(title_link === undefined && { title }) })
-}
-
-test('mattermost, rocket-chat: a title that is shown as it is has no escapes', async () => {
+test('mattermost, rocket-chat: a title has escapes where it is Markdown only', async () => {
   const title = 'Deployment shop/web: r.io/my_app@sha256:1 [x]'
   const links = [{ title: 'x', url: 'https://e.example.com/' }]
   const attachmentOf = async (name: PresetName, content: object) =>
     (await jsonOf(name, told({ title }, loadedPresets[name].markup, {}, content))).attachments[0]
   for (const content of [{}, { links }])
     expect((await attachmentOf('rocket-chat', content)).title).toContain(title)
-  const linked = await attachmentOf('mattermost', { links })
-  expect(linked.title).toContain(title)
-  expect(linked.fallback).toContain(title)
-  const { title: marked, fallback } = await attachmentOf('mattermost', {})
+  const { title: marked, title_link, text, fallback } = await attachmentOf('mattermost', { links })
   expect(marked).toContain('my\\_app')
+  expect(title_link).toBeUndefined()
+  expect(text).toContain('[x](https://e.example.com/)')
   expect(fallback).toContain(title)
 })
 
