@@ -138,7 +138,9 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const tracing = await startTracing({ env: process.env, version, instance, log })
   opened.defer(() => tracing?.close())
   const { onLayoutChanged } = options
-  const upkeep = await startRedisUpkeep({ ...common, connections, troubles, onLayoutChanged })
+  let inForce = () => config
+  const share = () => inForce().redis.share ?? 1
+  const upkeep = await startRedisUpkeep({ ...common, connections, troubles, share, onLayoutChanged })
   opened.defer(() => upkeep.close())
   const { salt, silentMs, gate } = upkeep
   const ruleErrors = createRuleErrors()
@@ -153,6 +155,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   }
   const first = await createConfigSnapshot(config, snapshotParts)
   const snapshots = new ConfigSnapshots(first)
+  inForce = () => snapshots.current.config
   const { report } = connections
   const rules = () => snapshots.current.config.rules
   const actions = createSinkActions({ ...common, redis: report, rules })

@@ -103,8 +103,8 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     previous: {
       stores: (resource) => snapshots.current.keepsPrevious(resource),
       jsonOf: (resource, object) => objectJsonOf(resource, object, salt),
+      hasRoom: gate.hasRoomForPrevious,
     },
-    spare: gate.spare,
     journal: {
       bounds() {
         const { journal } = snapshots.current.config

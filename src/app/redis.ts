@@ -68,6 +68,8 @@ interface RedisUpkeepParts {
   troubles: Troubles
   metrics: Metrics
   log: Logger
+  /** The part of `maxmemory` that is this cluster's. */
+  share(): number
   /** Called once when a newer version converted the keys. */
   onLayoutChanged?: ((error: Error) => void) | undefined
 }
@@ -84,7 +86,7 @@ interface RedisUpkeep {
 
 /** Starts to check the layout of the keys, the salt, the liveness and the memory of Redis. */
 export async function startRedisUpkeep(parts: RedisUpkeepParts): Promise<RedisUpkeep> {
-  const { connections, keys, troubles, metrics, log, onLayoutChanged } = parts
+  const { connections, keys, troubles, metrics, log, share, onLayoutChanged } = parts
   const redis = connections.report
   using started = new DisposableStack()
   const closing = <Part extends { close(): void }>(part: Part) => started.adopt(part, (it) => it.close())
@@ -100,7 +102,7 @@ export async function startRedisUpkeep(parts: RedisUpkeepParts): Promise<RedisUp
   const salt = await readSalt(connections.lanes, keys)
   closing(keepSalt(redis, keys, salt))
   const { silentMs } = closing(watchLiveness(redis, keys))
-  const gate = closing(createMemoryGate({ redis, keys, troubles, metrics, log }))
+  const gate = closing(createMemoryGate({ redis, keys, troubles, metrics, log, share }))
   // The bounds of queues are shares of maxmemory.
   await gate.sampled
   const opened = started.move()

@@ -4,7 +4,7 @@ import { FencedError, type SourceSession } from '../../src/model/change.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { createCommitConnection } from '../../src/store/commit/commit-connection.ts'
-import { AMPLE, type CommitPlan, emptyPlan } from '../../src/store/commit/commit-plan.ts'
+import { type CommitPlan, emptyPlan } from '../../src/store/commit/commit-plan.ts'
 import { KnownEntries } from '../../src/store/commit/index-entries.ts'
 import { transact } from '../../src/store/commit/transact.ts'
 import { RuleTimes } from '../../src/store/limits/rule-counts.ts'
@@ -139,7 +139,7 @@ test('a connection that is another one by the time of the EXEC watches nothing: 
       unlisted: unseen(SOURCE.key),
       previous: old(SOURCE.key),
       previousJson: undefined,
-      spare: AMPLE,
+      hasRoom: () => true,
     },
     ...{ limits: it.keys.ownLimits(SOURCE.key), timers: it.keys.ownLimitTimers(SOURCE.key) },
   }

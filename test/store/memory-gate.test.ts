@@ -12,7 +12,7 @@ import { waitFor } from '../wait-for.ts'
 
 const MB = 1024 * 1024
 
-async function bed() {
+async function bed(share = () => 1) {
   const stack = new AsyncDisposableStack()
   const server = stack.use(await startRedis({ args: ['--maxmemory', '64mb'] }))
   const redis = openRedis(server.url, 'work', silentLog)
@@ -20,7 +20,7 @@ async function bed() {
   const keys = keysOf('test')
   const metrics = createMetrics()
   const troubles = createTroubles(silentLog)
-  const gate = createMemoryGate({ redis, keys, troubles, metrics, log: silentLog })
+  const gate = createMemoryGate({ redis, keys, troubles, metrics, log: silentLog, share })
   stack.defer(() => gate.close())
   const gauge = async (name: 'backPressure' | 'redisMaxMemory' | 'redisUp') =>
     (await metrics[name].get()).values[0]?.value
@@ -102,23 +102,31 @@ test.concurrent('previous objects stay where they are not what fills Redis', asy
   expect(it.gate.isClosed()).toBe(true)
 })
 
-test.concurrent('there is room for large previous objects until all take a tenth of Redis, and for long labels until 70 % are used', async () => {
+test.concurrent('there is room for large previous objects until all take a tenth of Redis', async () => {
   await using it = await bed()
-  const { spare } = it.gate
-  const room = () => [spare.forLargePrevious(), spare.forLongLabels()]
+  const measured = async () =>
+    Number(/cmdstat_memory\|usage:calls=(\d+)/.exec(await it.redis.info('commandstats'))?.[1] ?? 0)
+  await it.fill(39 * MB)
+  await keep(it, 'a', 2)
+  const before = await measured()
+  await waitFor(async () => (await measured()) > before + 1, { what: 'two measurements' })
+  expect(it.gate.hasRoomForPrevious()).toBe(true)
+  await keep(it, 'b', 5)
+  await waitFor(() => !it.gate.hasRoomForPrevious(), { what: 'no room for large ones' })
+  await it.redis.del(it.keys.old('b'))
+  await waitFor(() => it.gate.hasRoomForPrevious(), { what: 'room for large ones' })
+})
+
+test.concurrent('clusters that share a Redis make room together', async () => {
+  await using it = await bed(() => 0.25)
+  // Less than is needed to open, and more than a quarter of it.
+  await keep(it, 'a', 4)
   await it.fill(47 * MB)
-  await waitFor(() => !spare.forLongLabels(), { what: 'no room for long labels' })
-  await keep(it, 'a', 1)
-  const samples = await it.samples()
-  await waitFor(async () => (await it.samples()) > samples + 1, { what: 'two samples' })
-  expect(room()).toEqual([true, false])
-  await it.redis.del('filler')
-  await it.fill(31 * MB)
-  await keep(it, 'a', 7)
-  await waitFor(() => !spare.forLargePrevious(), { what: 'no room for large ones' })
-  expect(room()).toEqual([false, true])
-  await it.redis.del(it.keys.old('a'))
-  await waitFor(() => spare.forLargePrevious(), { what: 'room for large ones' })
+  await waitFor(() => it.gate.isClosed(), { what: 'the gate to close' })
+  await waitFor(async () => (await it.redis.exists(it.keys.old('a'))) === 0, {
+    what: 'the objects to go',
+    timeoutMs: 30_000,
+  })
 })
 
 test.concurrent('it stays closed where previous objects cannot be deleted', async () => {

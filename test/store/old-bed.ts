@@ -44,9 +44,12 @@ export const image = (image: string) => ({ spec: { containers: [{ name: 'web', i
 
 /** The write side with the real hops before it; whatever happens goes to one sink, or what `rules` match, which then decide what is kept. */
 export async function startOldBed(source = SOURCE, rules?: readonly Rule[]) {
-  const keeps = rules
-    ? { ...KEEPS, stores: storesPrevious(rules.map((it) => kindsToStore(it, false))) }
-    : KEEPS
+  const room = { isThere: true }
+  const keeps: PreviousStorage = {
+    ...KEEPS,
+    hasRoom: () => room.isThere,
+    ...(rules && { stores: storesPrevious(rules.map((it) => kindsToStore(it, false))) }),
+  }
   const decide = evaluateWith({
     normalise: (source, transition) => normalise(source, transition, { cluster: 'test', salt: SALT }),
     match: rules
@@ -61,17 +64,12 @@ export async function startOldBed(source = SOURCE, rules?: readonly Rule[]) {
       throw error
     },
   })
-  const room = { isThere: true }
-  const bed = await startStoreBed({
-    decide,
-    previous: keeps,
-    spare: { forLongLabels: () => room.isThere, forLargePrevious: () => room.isThere },
-  })
+  const bed = await startStoreBed({ decide, previous: keeps })
   const hash = bed.keys.old(source.key)
   return {
     ...bed,
     hash,
-    /** Of Redis, for what no delivery needs. */
+    /** For large previous objects. */
     room,
     /** A new process takes the source over. */
     open: (previous = keeps) => bed.newStore(previous).open(source, never),

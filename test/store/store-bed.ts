@@ -10,7 +10,6 @@ import { decodeEntry } from '../../src/store/entry.ts'
 import type { History } from '../../src/store/history/history.ts'
 import { keysOf } from '../../src/store/keys.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
-import type { SpareRoom } from '../../src/store/redis/memory-gate.ts'
 import { CONFIRMS_WHAT_IS_WRITTEN, startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { SOURCE, sendAll } from './objects.ts'
@@ -23,7 +22,6 @@ export async function startStoreBed(
     decide?: Evaluate
     source?: Source
     previous?: PreviousStorage
-    spare?: SpareRoom
     journal?: JournalParts
     history?: Pick<History, 'entryOf'>
     lane?(): string
@@ -66,7 +64,6 @@ export async function startStoreBed(
         enqueued: (lanes) => void woken.push(...lanes.map((it) => it.lane)),
       },
       ...(previous && { previous }),
-      ...(options.spare && { spare: options.spare }),
       ...(options.journal && { journal: options.journal }),
       ...(options.history && { history: options.history }),
       ...(instance !== undefined && { instance }),

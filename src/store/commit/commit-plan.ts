@@ -1,7 +1,6 @@
 import type { ChainableCommander } from 'ioredis'
 import type { Change, Comparison, KnownObject, ScannedObject, Transition } from '../../model/change.ts'
 import { deletionOf, deselectionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
-import type { SpareRoom } from '../redis/memory-gate.ts'
 import { decodeIndexEntry, encodeIndexEntry, type KnownEntries, nameOf } from './index-entries.ts'
 import { type PreviousJson, PreviousObjects } from './previous-objects.ts'
 import { COMPLETE, RelistDiffLostError } from './relist-diff.ts'
@@ -173,14 +172,12 @@ export interface SourceKeys {
   unlisted: string
   previous: string
   previousJson: PreviousJson | undefined
-  spare: SpareRoom
+  /** For large previous objects. */
+  hasRoom(): boolean
   /** The limit states of its own objects, and their due times. */
   limits: string
   timers: string
 }
-
-/** Redis is as large as it must be. */
-export const AMPLE: SpareRoom = { forLongLabels: () => true, forLargePrevious: () => true }
 
 /** The writes of a commit, without the checkpoint. */
 export interface Plan {
@@ -322,13 +319,12 @@ class IndexTransaction {
     const plan: Plan = {
       ...emptyPlan(),
       transitions: this.#transitions,
-      ...this.#previous?.plan(this.#keys.spare.forLargePrevious()),
+      ...this.#previous?.plan(this.#keys.hasRoom()),
     }
     if (this.#left.length > 0) plan.deselected = this.#left
-    const hasRoom = this.#keys.spare.forLongLabels()
     for (const uid of this.#touched) {
       const entry = this.#entries.get(uid)
-      if (entry) plan.indexSet.push(uid, encodeIndexEntry(entry, hasRoom))
+      if (entry) plan.indexSet.push(uid, encodeIndexEntry(entry))
       else plan.indexDelete.push(uid)
     }
     return plan

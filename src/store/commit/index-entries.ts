@@ -5,22 +5,21 @@ import type { Keys } from '../keys.ts'
 import { scanHash } from '../redis/scan.ts'
 import type { Plan } from './commit-plan.ts'
 
-/** Longer labels are not stored: Kubernetes bounds each label, and not their number. */
-const MOST_LABELS = 16_384
 /**
- * Where Redis has no room to spare, of objects in a namespace: who may create them there could fill Redis with their labels, and deleting
- * them does not help while watches pause.
+ * Longer labels are not stored: Kubernetes bounds each label, and not their number. Who may create objects in a namespace could fill Redis
+ * with them, and deleting the objects does not help while watches pause; nodes have more labels than other objects.
  */
-const MOST_LABELS_WITHOUT_ROOM = 1_024
+const MOST_LABELS = 4_096
+const MOST_LABELS_OF_CLUSTER = 16_384
 
 /**
  * Encodes an entry as `<namespace>/<name>/<labels>\n<resourceVersion>`. Path segments cannot contain a slash. The version follows
- * the last line break, because the version of an extension API server may contain any other character. Without `hasRoom`, long labels
- * are left out.
+ * the last line break, because the version of an extension API server may contain any other character. Labels
+ * that are too long are left out.
  */
-export function encodeIndexEntry(entry: IndexEntry, hasRoom = true): string {
+export function encodeIndexEntry(entry: IndexEntry): string {
   const { labelsJson, namespace, name, resourceVersion } = entry
-  const most = hasRoom || namespace === '' ? MOST_LABELS : MOST_LABELS_WITHOUT_ROOM
+  const most = namespace === '' ? MOST_LABELS_OF_CLUSTER : MOST_LABELS
   const labels = labelsJson === '{}' || labelsJson.length > most ? '' : labelsJson
   return `${namespace}/${name}/${labels}\n${resourceVersion}`
 }

@@ -1,6 +1,6 @@
 import type { AwaitMetadata, Checkpoint, Source, SourceStore, Transition } from '../../model/change.ts'
 import { clusterFacts } from '../../model/cluster-facts.ts'
-import { AMPLE, type CommitPlan, type Reads } from './commit-plan.ts'
+import type { CommitPlan, Reads } from './commit-plan.ts'
 import { decodeIndexEntry, nameOf } from './index-entries.ts'
 import { IndexSession, type Unlisted } from './index-session.ts'
 import { COMPLETE } from './relist-diff.ts'
@@ -62,7 +62,7 @@ class MemorySession extends IndexSession {
       previousJson: previous.stores(source.resource)
         ? (object) => previous.jsonOf(source.resource, object)
         : undefined,
-      spare: AMPLE,
+      hasRoom: () => true,
     })
     this.#onTransitions = parts.onTransitions
   }

@@ -15,7 +15,6 @@ import { readHash } from '../redis/scan.ts'
 import { evalScript } from '../redis/script.ts'
 import { adoptSource, selectionOf, watchedBefore } from './adopt-source.ts'
 import {
-  AMPLE,
   type CommitPlan,
   FORGET,
   FORGET_PREVIOUS,
@@ -141,7 +140,7 @@ class CheckpointSession extends IndexSession {
   readonly #times = new RuleTimes()
 
   constructor(parts: StoreParts, source: Source) {
-    const { keys, previous, spare = AMPLE } = parts
+    const { keys, previous } = parts
     const { key, resource } = source
     const holder = randomBytes(6).toString('hex')
     super(parts, source, {
@@ -152,7 +151,7 @@ class CheckpointSession extends IndexSession {
       limits: keys.ownLimits(key),
       timers: keys.ownLimitTimers(key),
       previousJson: previous?.stores(resource) ? (object) => previous.jsonOf(resource, object) : undefined,
-      spare,
+      hasRoom: () => previous?.hasRoom?.() !== false,
     })
     this.#parts = parts
     this.#holder = holder

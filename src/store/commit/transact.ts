@@ -20,7 +20,6 @@ import { CommitFairness } from '../limits/commit-fairness.ts'
 import { scored } from '../limits/limit-states.ts'
 import type { RuleTimes } from '../limits/rule-counts.ts'
 import { isForeign, LAYOUT, LayoutChangedError } from '../redis/layout.ts'
-import type { SpareRoom } from '../redis/memory-gate.ts'
 import { valuesOf } from '../redis/script.ts'
 import type { CommitConnection } from './commit-connection.ts'
 import type { CommitPlan, Plan, Read, SourceKeys } from './commit-plan.ts'
@@ -51,11 +50,6 @@ export interface StoreParts {
   enrich?: AwaitMetadata
   /** Without it, previous objects are not stored. */
   previous?: PreviousStorage
-  /**
-   * Without room, large previous objects and long labels are not stored: the next change has no old values, and deletions that a list finds
-   * have no labels. Default: there is room.
-   */
-  spare?: SpareRoom
   /** Without it, there is no journal. */
   journal?: JournalParts
   /** Without it, suppressed events are only counted. */
@@ -69,6 +63,8 @@ export interface PreviousStorage {
   stores(resource: Resource): boolean
   /** Returns the object for storage: trimmed, Secret values hashed. */
   jsonOf(resource: Resource, object: ScannedObject): Buffer
+  /** Whether there is room for a large object; default: always. Without it, its next change has no old values. */
+  hasRoom?(): boolean
 }
 
 /** One commit of a source: the expected checkpoint, the new one, and its plan. */

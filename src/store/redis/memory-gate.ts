@@ -13,7 +13,8 @@ export interface MemoryGate {
   /** Resolves when there is room. */
   room(signal: AbortSignal): Promise<void>
   isClosed(): boolean
-  spare: SpareRoom
+  /** Whether previous objects leave room for large ones. */
+  hasRoomForPrevious(): boolean
   /** The memory limit of Redis in bytes, as of the last sample: 0 where there is none, undefined while it is not known. */
   maxmemory(): number | undefined
   /** Resolves when Redis was asked once, whatever it answered. */
@@ -23,24 +24,19 @@ export interface MemoryGate {
   close(): void
 }
 
-/** Room in Redis for what no delivery needs. */
-export interface SpareRoom {
-  forLongLabels(): boolean
-  forLargePrevious(): boolean
-}
-
 const SAMPLE_MS = 1_000
-/** Below it previous objects need no bound. */
-const MEASURES_ABOVE = 0.5
+/** Where less is used, previous objects need no bound. */
+const BOUND_ABOVE = 0.5
+const FREE_BELOW = 0.45
 const EVICTION = 'what waits'
 const MEMORY = 'how full Redis is'
 const CLOSE_AT = 0.8
 const OPEN_AT = 0.75
 const BALLAST_AGAIN_AT = 0.6
-const SPARE_BELOW = 0.7
 /** If less memory is not used for so long while the gate is closed, deliveries do not make room. */
 const PATIENCE_MS = 10_000
-const FALLS_BY = 0.002
+/** Connections take and free as much. */
+const NOISE_BYTES = 256 * 1024
 
 /** One percent of the limit, within these. */
 const MIN_BALLAST_BYTES = 512 * 1024
@@ -52,21 +48,22 @@ export function createMemoryGate(parts: {
   troubles: Troubles
   metrics: Metrics
   log: Logger
+  /** This cluster's part of `maxmemory`. */
+  share?(): number
 }): MemoryGate {
-  const { redis, keys, troubles, metrics, log } = parts
+  const { redis, keys, troubles, metrics, log, share: ownShare = () => 1 } = parts
   const door = new EventEmitter().setMaxListeners(0)
   let closed = false
   let hasBallast = false
   let maxmemory: number | undefined
-  let usedShare = 0
   /** The least since the gate closed, and since when. */
-  let least = { share: 1, sinceMs: 0 }
+  let least = { bytes: Number.POSITIVE_INFINITY, sinceMs: 0 }
   const previous = new PreviousRoom({ redis, keys, log })
 
   function setClosed(next: boolean, share: number): void {
     if (next === closed) return
     closed = next
-    least = { share, sinceMs: performance.now() }
+    least = { bytes: Number.POSITIVE_INFINITY, sinceMs: performance.now() }
     metrics.backPressure.set(closed ? 1 : 0)
     const usedPercent = Math.round(share * 100)
     if (closed) {
@@ -94,12 +91,12 @@ export function createMemoryGate(parts: {
 
   /** While the gate is closed: what deliveries do not free, previous objects may. */
   async function makeRoom(used: number, limit: number): Promise<void> {
-    const share = used / limit
     const nowMs = performance.now()
-    if (share < least.share - FALLS_BY) least = { share, sinceMs: nowMs }
+    if (used < least.bytes - NOISE_BYTES) least = { bytes: used, sinceMs: nowMs }
     if (nowMs - least.sinceMs <= PATIENCE_MS) return
-    least = { share, sinceMs: nowMs }
-    await previous.giveUp(used - OPEN_AT * limit)
+    least = { bytes: used, sinceMs: nowMs }
+    // Clusters that share a Redis make room together.
+    await previous.giveUp((used - OPEN_AT * limit) * ownShare())
   }
 
   async function sample(): Promise<void> {
@@ -116,10 +113,11 @@ export function createMemoryGate(parts: {
     noteEviction(info)
     troubles.over(MEMORY)
     const share = limit === 0 ? 0 : used / limit
-    usedShare = share
     setClosed(closed ? share > OPEN_AT : share >= CLOSE_AT, share)
     // A refusal is about these keys: how full Redis is, is known.
-    const bounds = closed ? makeRoom(used, limit) : previous.sample(share < MEASURES_ABOVE ? 0 : limit)
+    const bounds = closed
+      ? makeRoom(used, limit)
+      : previous.sample(share < (previous.isFull ? FREE_BELOW : BOUND_ABOVE) ? 0 : limit * ownShare())
     await bounds.catch((error) => log.debug({ error }, 'previous objects stay as they are'))
     hasBallast = Number(ballastBytes) > 0
     if (limit > 0 && !hasBallast && share < BALLAST_AGAIN_AT) await fillBallast(limit)
@@ -158,10 +156,7 @@ export function createMemoryGate(parts: {
       while (closed) await once(door, 'open', { signal })
     },
     isClosed: () => closed,
-    spare: {
-      forLongLabels: () => usedShare < SPARE_BELOW,
-      forLargePrevious: () => !previous.isFull,
-    },
+    hasRoomForPrevious: () => !previous.isFull,
     maxmemory: () => maxmemory,
     sampled,
     onOutOfMemory() {

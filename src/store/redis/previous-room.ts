@@ -5,8 +5,16 @@ import type { Keys } from '../keys.ts'
 /** Of `maxmemory`: beyond it, large previous objects are not stored. */
 const FULL_AT = 0.1
 const ROOM_BELOW = 0.09
-/** Objects of a hash that Redis measures for its size. */
-const SAMPLES = 20
+/** Redis measures so many objects of a hash for its size; 0 for all of them. */
+const SAMPLES = 200
+const ALL = 0
+const MEASURE_EVERY_MS = 5_000
+
+/** What the previous objects of a source take. */
+interface Size {
+  source: string
+  bytes: number
+}
 
 /** What the previous objects take in Redis: a bound for large ones, and the room that giving them up makes. */
 export class PreviousRoom {
@@ -14,6 +22,7 @@ export class PreviousRoom {
   readonly #keys: Keys
   readonly #log: Logger
   #isFull = false
+  #measuredMs = Number.NEGATIVE_INFINITY
 
   constructor({ redis, keys, log }: { redis: Redis; keys: Keys; log: Logger }) {
     this.#redis = redis
@@ -26,9 +35,12 @@ export class PreviousRoom {
     return this.#isFull
   }
 
-  /** `limit` is `maxmemory`, 0 for none. */
+  /** `limit` is this cluster's part of `maxmemory`, 0 where there is room for all. */
   async sample(limit: number): Promise<void> {
-    const bytes = limit === 0 ? 0 : (await this.#sizes()).reduce((sum, it) => sum + it.bytes, 0)
+    const nowMs = performance.now()
+    if (limit > 0 && nowMs - this.#measuredMs < MEASURE_EVERY_MS) return
+    if (limit > 0) this.#measuredMs = nowMs
+    const bytes = limit === 0 ? 0 : sumOf(await this.#sizes(SAMPLES))
     const isFull = bytes > limit * (this.#isFull ? ROOM_BELOW : FULL_AT)
     if (isFull === this.#isFull) return
     this.#isFull = isFull
@@ -45,8 +57,11 @@ export class PreviousRoom {
    * of objects would free them, but are commits, which wait while Redis is nearly full.
    */
   async giveUp(bytes: number): Promise<void> {
-    const sizes = (await this.#sizes()).toSorted((a, b) => b.bytes - a.bytes)
-    if (sizes.reduce((sum, it) => sum + it.bytes, 0) < bytes) return
+    const sizes = (await this.#sizes(ALL)).toSorted((a, b) => b.bytes - a.bytes)
+    if (sumOf(sizes) < bytes) {
+      this.#log.debug({ bytes: sumOf(sizes) }, 'previous objects stay: they would not make room enough')
+      return
+    }
     const sources: string[] = []
     let given = 0
     for (const { source, bytes: size } of sizes) {
@@ -61,11 +76,11 @@ export class PreviousRoom {
     )
   }
 
-  async #sizes(): Promise<{ source: string; bytes: number }[]> {
+  async #sizes(samples: number): Promise<Size[]> {
     const sources = await this.#redis.hkeys(this.#keys.sources)
     if (sources.length === 0) return []
     const pipeline = this.#redis.pipeline()
-    for (const source of sources) pipeline.memory('USAGE', this.#keys.old(source), 'SAMPLES', SAMPLES)
+    for (const source of sources) pipeline.memory('USAGE', this.#keys.old(source), 'SAMPLES', samples)
     const replies = (await pipeline.exec()) ?? []
     return sources.map((source, i) => {
       const [error, bytes] = replies[i] ?? []
@@ -73,4 +88,8 @@ export class PreviousRoom {
       return { source, bytes: Number(bytes ?? 0) }
     })
   }
+}
+
+function sumOf(sizes: readonly Size[]): number {
+  return sizes.reduce((sum, { bytes }) => sum + bytes, 0)
 }

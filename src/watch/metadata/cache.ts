@@ -29,7 +29,7 @@ export class MetadataCache {
   readonly #texts = new SharedTexts()
   readonly #tables: Table[] = []
   readonly #byKind = new Map<string, Table[]>()
-  readonly #referenceIn = rememberLast((json) => JSON.parse(json) as ObjectRef, 2_000)
+  readonly #referenceIn = rememberLast((json) => JSON.parse(json) as ObjectRef)
   #changed = Promise.withResolvers<void>()
 
   constructor(options: CacheOptions) {

@@ -12,7 +12,7 @@ export function surroundingsOf(
   cache: MetadataCache,
   isWatched: (ref: ObjectRef, namespace: string) => boolean,
 ): RelatedMetadata {
-  const textsIn = rememberLast((json) => Object.freeze(strings(parseObject(json))), 2_000)
+  const textsIn = rememberLast((json) => Object.freeze(strings(parseObject(json))))
   const textsOf = (json: Remembered['labels']) => (json ? textsIn(json.text) : NO_LABELS)
   const namespaceOf = (name: string) => findObject(cache, { apiVersion: 'v1', kind: 'Namespace', name })
 

@@ -251,19 +251,26 @@ export class SharedTexts {
   }
 }
 
-/** Longer ones are not worth it. */
-const MOST_REMEMBERED = 8_000
+/** Longer ones are not worth it; and all of them together. What is made of short labels takes nine times their length. */
+const MOST_REMEMBERED = 2_000
+const MOST_LENGTH = 500_000
 
 /** Remembers what was made of the texts that were asked for last. */
-export function rememberLast<T>(make: (text: string) => T, most: number): (text: string) => T {
+export function rememberLast<T>(make: (text: string) => T): (text: string) => T {
   const made = new Map<string, T>()
+  let length = 0
   return (text) => {
     const known = made.get(text)
     if (known !== undefined) return known
     const fresh = make(text)
     if (text.length > MOST_REMEMBERED) return fresh
-    if (made.size >= most) made.delete(made.keys().next().value as string)
     made.set(text, fresh)
+    length += text.length
+    for (const oldest of made.keys()) {
+      if (length <= MOST_LENGTH) break
+      made.delete(oldest)
+      length -= oldest.length
+    }
     return fresh
   }
 }

@@ -216,13 +216,10 @@ test('a namespace in which many containers crash does not keep the logs of other
 })
 
 test('a read that waits for its turn ends when the reader is closed', async () => {
-  api.intercept = (_, response) => {
-    response.end('x')
-    return true
-  }
+  api.intercept = () => true
   const reader = startReader(1)
   const reads = Promise.all(Array.from({ length: 3 }, () => reader.read(TARGET, SETTINGS)))
   await waitFor(() => api.requests.length > 0, { what: 'the first request' })
   reader.close()
-  expect((await reads).filter((it) => it === undefined).length).toBeGreaterThanOrEqual(2)
+  expect(await reads).toEqual([undefined, undefined, undefined])
 })

@@ -7,6 +7,7 @@ import { scanObject } from '../../../src/watch/decode/scan.ts'
 import { MetadataCache } from '../../../src/watch/metadata/cache.ts'
 import { createCacheStore } from '../../../src/watch/metadata/cache-store.ts'
 import { surroundingsOf } from '../../../src/watch/metadata/related-metadata.ts'
+import { rememberLast } from '../../../src/watch/metadata/table.ts'
 
 const signal = new AbortController().signal
 const kindOf = (group: string, kind: string, namespaced = true): Resource => ({
@@ -314,4 +315,19 @@ test('labels that change are forgotten when nobody has them any more', async () 
   expect(it.cache.sizes()).toMatchObject([{ objects: 0 }])
   await pods.commit([change('late')], '7', signal)
   expect(it.cache.sizes()).toMatchObject([{ objects: 0 }])
+})
+
+test('what was made of texts is remembered up to a length of all together', () => {
+  const made: string[] = []
+  const lengthOf = rememberLast((text) => {
+    made.push(text)
+    return text.length
+  })
+  const texts = Array.from({ length: 1_000 }, (_, i) => `${i}`.padEnd(1_000))
+  for (const text of texts) lengthOf(text)
+  made.length = 0
+  for (const text of texts.slice(-300)) lengthOf(text)
+  expect(made).toEqual([])
+  lengthOf(texts[0] as string)
+  expect(made).toEqual([texts[0]])
 })
