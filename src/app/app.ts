@@ -174,7 +174,8 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   })
 
   const watchClient = role === 'deliver' ? undefined : client
-  const enrichment = watchClient && startEnrichment({ ...common, client: watchClient })
+  const enrichment =
+    watchClient && startEnrichment({ ...common, client: watchClient, isHeldUp: commitConnection.isHeldUp })
   opened.defer(() => enrichment?.close())
   enrichment?.use(first.needs, config.enrich?.maxObjects)
 

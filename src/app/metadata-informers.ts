@@ -25,6 +25,8 @@ interface EnrichmentParts {
   log: Logger
   clock: { now(): number }
   timing?: Timing
+  /** Whether the commits of all watches wait; default: never. */
+  isHeldUp?(): boolean
 }
 
 /** The related metadata that rules use. */
@@ -56,9 +58,10 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   let latest: WatchStatus[] = []
   let latestMs = Number.NEGATIVE_INFINITY
 
+  const memory = clockUnless(parts.isHeldUp)
   const cache = new MetadataCache({
     maxObjects: MAX_OBJECTS,
-    clock: performance,
+    clock: memory,
     onEvict({ plural, group }, count, longest) {
       const resource = titleOf({ plural, group })
       metrics.enrichEvictions.inc({ resource }, count)
@@ -226,9 +229,23 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     statuses: () => manager.statuses(),
     async close() {
       stop.abort()
+      memory.stop()
       await manager.close()
     },
   }
+}
+
+/**
+ * A clock that stands still while commits wait: the changes that wait are evaluated later, with the metadata of objects that
+ * are deleted meanwhile. Exact to a second.
+ */
+export function clockUnless(isHeldUp: () => boolean = () => false): { now(): number; stop(): void } {
+  let nowMs = performance.now()
+  const timer = setInterval(() => {
+    if (!isHeldUp()) nowMs += 1_000
+  }, 1_000)
+  timer.unref()
+  return { now: () => nowMs, stop: () => clearInterval(timer) }
 }
 
 /** Whether a source has synced or failed, or its kind is absent. */

@@ -1,13 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { startEnrichment } from '../../src/app/metadata-informers.ts'
+import { expect, test, vi } from 'vitest'
+import { clockUnless, startEnrichment } from '../../src/app/metadata-informers.ts'
 import { needsOfConfig } from '../../src/app/metadata-needs.ts'
 import { silentLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { connectCluster } from '../../src/watch/client/connect.ts'
 import { scanObject } from '../../src/watch/decode/scan.ts'
+import { MetadataCache } from '../../src/watch/metadata/cache.ts'
+import { createCacheStore } from '../../src/watch/metadata/cache-store.ts'
+import { findObject } from '../../src/watch/metadata/related-metadata.ts'
 import { DEFAULT_TIMING } from '../../src/watch/reflector/timing.ts'
 import { configMap, startScriptedApi } from '../servers/scripted-api.ts'
 import { SOURCE } from '../store/objects.ts'
@@ -50,4 +53,31 @@ test('an Event waits for the metadata of a watch that is known to be behind', as
   await enrichment.awaitMetadata(EVENTS, [{ type: 'ADDED', object, observedAtMs: 0 }], NEVER)
   const { values } = await metrics.enrichMisses.get()
   expect(values.map(({ value }) => value)).toEqual([0])
+})
+
+test('a deleted object is remembered while commits wait, and for ten minutes that they do not', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  let isHeldUp = true
+  const clock = clockUnless(() => isHeldUp)
+  try {
+    const cache = new MetadataCache({ maxObjects: 100, clock, onEvict() {}, onExclude() {} })
+    const session = await createCacheStore(cache, performance).open(EVENTS, NEVER)
+    const object = scanObject(Buffer.from(JSON.stringify(configMap('gone', 1, { uid: 'one' }))))!
+    await session.commit([{ type: 'ADDED', object, observedAtMs: 0 }], '1', NEVER)
+    await session.commit([{ type: 'DELETED', object, observedAtMs: 0 }], '2', NEVER)
+    const ref = { kind: 'Event', namespace: 'default', name: 'gone' }
+    const isKnown = () => findObject(cache, ref) !== undefined
+    vi.advanceTimersByTime(7_200_000)
+    // What other objects do forgets nothing either.
+    await session.commit([], '3', NEVER)
+    expect(isKnown()).toBe(true)
+    isHeldUp = false
+    vi.advanceTimersByTime(590_000)
+    expect(isKnown()).toBe(true)
+    vi.advanceTimersByTime(20_000)
+    expect(isKnown()).toBe(false)
+  } finally {
+    clock.stop()
+    vi.useRealTimers()
+  }
 })

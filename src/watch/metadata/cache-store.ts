@@ -158,7 +158,7 @@ class CacheSession implements SourceSession {
   }
 
   async endList(resourceVersion: string, _signal: AbortSignal, complete = true): Promise<void> {
-    if (complete) this.emitted += this.#table.sweep(this.#state.part, this.#clock.now())
+    if (complete) this.emitted += this.#table.sweep(this.#state.part, this.#cache.nowMs)
     this.#move('watching', resourceVersion)
   }
 
@@ -169,14 +169,14 @@ class CacheSession implements SourceSession {
 
   async markAbsent(): Promise<void> {
     this.#state.part.list++
-    this.emitted += this.#table.sweep(this.#state.part, this.#clock.now())
+    this.emitted += this.#table.sweep(this.#state.part, this.#cache.nowMs)
     this.#move('absent', '')
   }
 
   #take(changes: readonly Change[]): void {
     const { part, dropped } = this.#state
     if (dropped) return
-    const nowMs = this.#clock.now()
+    const { nowMs } = this.#cache
     for (const { type, object } of changes) {
       const { uid, labelsJson, namespace, name } = object
       const key = `${namespace}/${name}`
@@ -193,7 +193,7 @@ class CacheSession implements SourceSession {
       const annotationsJson = annotationsJsonOf(object, this.#state.source.annotations ?? [])
       if (this.#table.put(key, { uid, labelsJson, annotationsJson, ownerJson }, part, nowMs)) this.emitted++
     }
-    this.#state.progressMs = nowMs
+    this.#state.progressMs = this.#clock.now()
     this.#cache.settle(this.#table)
   }
 

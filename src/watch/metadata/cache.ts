@@ -15,6 +15,7 @@ const REMEMBERS_DELETED_MS = 600_000
 interface CacheOptions {
   /** Of all tables together, what is deleted included. */
   maxObjects: number
+  /** For how long deleted objects are remembered; monotonic. */
   clock: { now(): number }
   /** There was no room: so many of a resource were forgotten; `longest` is one of them, where their texts were too long. */
   onEvict(resource: Resource, count: number, longest?: string): void
@@ -45,6 +46,11 @@ export class MetadataCache {
   /** Resolves when something was put or deleted, or `touch` was called. */
   get changed(): Promise<void> {
     return this.#changed.promise
+  }
+
+  /** When what is put or deleted now is. */
+  get nowMs(): number {
+    return this.#options.clock.now()
   }
 
   /** Makes the table at first use. */
@@ -85,7 +91,7 @@ export class MetadataCache {
 
   /** What is to be noted of an object is too long: it is unknown from now on. */
   exclude(table: Table, key: string, uid: string): void {
-    table.exclude(key, uid, this.#options.clock.now())
+    table.exclude(key, uid, this.nowMs)
     this.#options.onExclude(table.resource, key)
   }
 
@@ -106,7 +112,7 @@ export class MetadataCache {
   }
 
   #deletedSinceMs(): number {
-    return this.#options.clock.now() - REMEMBERS_DELETED_MS
+    return this.nowMs - REMEMBERS_DELETED_MS
   }
 
   #makeRoom(): void {
