@@ -265,8 +265,8 @@ class IndexTransaction {
   }
 
   /**
-   * Applies an object of a list. An unchanged object is stored as previous object if it was not yet. An object that is neither
-   * in the index nor new is only indexed.
+   * Applies an object of a list. An unchanged object is stored as previous object if it was not yet, or in another version of its
+   * API. An object that is neither in the index nor new is only indexed.
    */
   meet(change: Change, comparison: Comparison, isNew: boolean): void {
     const { object } = change
@@ -274,10 +274,7 @@ class IndexTransaction {
     if (!known && !isNew) return this.note(object)
     const transition = transitionOf(change, known, comparison, true)
     if (transition) this.apply(transition)
-    else if (
-      known?.resourceVersion === object.resourceVersion &&
-      !this.#previous?.at(object.uid, object.resourceVersion)
-    )
+    else if (known?.resourceVersion === object.resourceVersion && !this.#previous?.has(object))
       this.#previous?.put(object)
   }
 

@@ -46,6 +46,12 @@ export class PreviousObjects {
     return version?.resourceVersion === resourceVersion ? version.json : undefined
   }
 
+  /** Whether an object is stored as it is, in the version of its API that is read now. */
+  has({ uid, resourceVersion, bytes }: ScannedObject): boolean {
+    const json = this.at(uid, resourceVersion)?.()
+    return json !== undefined && apiVersionIn(json) === apiVersionIn(bytes)
+  }
+
   put(object: ScannedObject): void {
     const { uid, resourceVersion } = object
     this.#touched.add(uid)
@@ -69,6 +75,11 @@ export class PreviousObjects {
     }
     return { previousSet, previousDelete }
   }
+}
+
+/** It is at the front of an object, before its metadata. */
+function apiVersionIn(json: Buffer): string | undefined {
+  return /"apiVersion":\s*"([^"]*)"/.exec(json.toString('latin1', 0, 512))?.[1]
 }
 
 /** Returns undefined if the object is too large. */

@@ -224,7 +224,7 @@ class ScannedEvent implements ClusterEvent {
     const { type } = this.#transition
     if (type === 'ADDED') return undefined
     if (type === 'DELETED') return this.object
-    if (this.#old === undefined) this.#old = keptObject(this.#transition) ?? null
+    if (this.#old === undefined) this.#old = this.#before() ?? null
     return this.#old ?? undefined
   }
 
@@ -248,6 +248,13 @@ class ScannedEvent implements ClusterEvent {
     const ref = regarding && !isComplete ? { ...regarding, namespace } : regarding
     this.#regarded = (ref && surroundings?.object(ref)) ?? null
     return this.#regarded
+  }
+
+  /** In another version of its API an object has other fields: each of them would be a change. */
+  #before(): Readonly<Record<string, unknown>> | undefined {
+    const old = keptObject(this.#transition)
+    const before = old?.['apiVersion']
+    return before === undefined || before === this.object['apiVersion'] ? old : undefined
   }
 
   /** Of a deletion that nobody saw: from the object as it was kept, else from what is remembered of it. */
