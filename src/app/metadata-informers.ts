@@ -236,7 +236,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
 }
 
 /**
- * A clock that stands still while commits wait: the changes that wait are evaluated later, with the metadata of objects that
+ * A clock that stops while commits wait: the changes that wait are evaluated later, with the metadata of objects that
  * are deleted meanwhile. Exact to a second.
  */
 export function clockUnless(isHeldUp: () => boolean = () => false): { now(): number; stop(): void } {

@@ -45,6 +45,8 @@ export interface Transition {
   /** See `Change.isCatchUp`. */
   isCatchUp?: true
   synthesized: boolean
+  /** The version that was known before, where this one is older: etcd was restored. */
+  after?: string
   /** Absent for a deletion that was found by a relist: only the index knows the object. */
   object?: ScannedObject
   /** The object is trimmed and hashed already, because it comes from the journal. */

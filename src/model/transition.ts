@@ -49,6 +49,19 @@ export function deletionOf(uid: string, known: IndexEntry, observedAtMs: number)
   }
 }
 
+/** Notes in a transition that it goes back behind a version that was known. */
+export function goingBack(transition: Transition, known: string): Transition {
+  return isOlder(transition.resourceVersion, known) ? { ...transition, after: known } : transition
+}
+
+/** The resourceVersion in an event's id: a version that etcd went back to was sent before, and needs an id of its own. */
+export function versionInId({
+  resourceVersion,
+  after,
+}: Pick<Transition, 'resourceVersion' | 'after'>): string {
+  return after === undefined ? resourceVersion : `${resourceVersion}~${after}`
+}
+
 function isNews(resourceVersion: string, known: IndexEntry, comparison: Comparison): boolean {
   if (resourceVersion === known.resourceVersion) return false
   return comparison === 'different' || !isOlder(resourceVersion, known.resourceVersion)

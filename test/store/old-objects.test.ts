@@ -47,7 +47,8 @@ test('an object as another version of the API had it is not the state before', a
   const moved = { apiVersion: 'v2', spec: { image: 'v1' } }
   await session.commit([came('MODIFIED', 'a', 2, moved)], '2', never)
   await session.commit([came('MODIFIED', 'a', 3, { ...moved, spec: { image: 'v2' } })], '3', never)
-  expect(await it.told()).toEqual(['MODIFIED a@2', 'MODIFIED a@3: spec.image v1 → v2'])
+  const changes = (await it.deliveries()).map(({ event }) => event.changes)
+  expect(changes).toMatchObject([undefined, [{ path: 'spec.image', old: 'v1', new: 'v2' }]])
 })
 
 test('a list stores unchanged objects again as the present version of the API has them', async () => {
@@ -57,7 +58,33 @@ test('a list stores unchanged objects again as the present version of the API ha
   await session.list([came('ADDED', 'a', 1, { apiVersion: 'v2', spec: { image: 'v1' } })], never)
   await session.endList('5', never)
   await session.commit([came('MODIFIED', 'a', 6, { apiVersion: 'v2', spec: { image: 'v2' } })], '6', never)
-  expect(await it.told()).toEqual(['MODIFIED a@6: spec.image v1 → v2'])
+  const changes = (await it.deliveries()).map(({ event }) => event.changes)
+  expect(changes).toMatchObject([[{ path: 'spec.image', old: 'v1', new: 'v2' }]])
+})
+
+test('what a restored etcd brings back has an id of its own, the same for a repeat', async () => {
+  await using it = await startOldBed()
+  const session = await it.begun(came('ADDED', 'a', 10, image('v1')))
+  await session.commit([came('ADDED', 'b', 11, image('v1'))], '11', never)
+  await session.commit([came('MODIFIED', 'a', 20, image('v2')), came('DELETED', 'b', 21)], '21', never)
+  const restored = [came('ADDED', 'a', 10, image('v1')), came('ADDED', 'b', 11, image('v1'))]
+  await session.beginList('different', never)
+  await session.list(restored, never)
+  // The list is repeated by another process before it has ended.
+  const next = await it.open()
+  await next.beginList('different', never)
+  await next.list(restored, never)
+  await next.endList('12', never)
+  await next.commit([came('MODIFIED', 'a', 13, image('v3'))], '13', never)
+  const ids = (await it.deliveries()).map(({ event }) => event.id.split('/').slice(1).join('/'))
+  expect(ids).toEqual([
+    'uid-of-b/11/ADDED',
+    'uid-of-a/20/MODIFIED',
+    'uid-of-b/21/DELETED',
+    'uid-of-a/10~20/MODIFIED',
+    'uid-of-b/11~21/ADDED',
+    'uid-of-a/13/MODIFIED',
+  ])
 })
 
 test('a deletion that nobody saw brings the object as it was', async () => {

@@ -89,7 +89,8 @@ function inOrder(items: readonly StoryItem[]): StoryItem[] {
 }
 
 function versionOf({ id }: StoryItem): number {
-  return Number(id.split('/')[2]) || 0
+  // Of a version that etcd went back to, the one before it: `10~20`.
+  return Number(id.split('/')[2]?.split('~').at(-1)) || 0
 }
 
 function itemOf(

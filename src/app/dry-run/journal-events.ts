@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { ClusterEvent, RelatedKeys } from '../../model/event.ts'
 import type { JournalRecord } from '../../model/journal-record.ts'
+import { versionInId } from '../../model/transition.ts'
 import { isEventKind } from '../../rules/kind.ts'
 import { journalExtent, journalOfObject, MARGIN_MS, readJournal } from '../../store/commit/journal.ts'
 import { type ReplayParts, replay } from '../../store/commit/journal-replay.ts'
@@ -58,7 +59,7 @@ export async function eventInJournal(
   { named, needs: { inTemplates } }: Pick<ConfigSnapshot, 'named' | 'needs'>,
   { aboutMs, untilMs, signal, withinMs = WITHIN_MS }: JournalSearch,
 ): Promise<{ event: ClusterEvent | undefined; isComplete: boolean }> {
-  const [, uid = '', resourceVersion, type] = id.split('/')
+  const [, uid = '', version, type] = id.split('/')
   const endMs = performance.now() + withinMs
   let own: JournalRecord | undefined
   let previous: JournalRecord | undefined
@@ -67,7 +68,7 @@ export async function eventInJournal(
     const pages = journalOfObject(redis, keys, { uid, aboutMs: startMs, signal })
     for await (const { records, fromMs } of pages) {
       for (const record of records) {
-        const isOwn = record.resourceVersion === resourceVersion && record.type === type
+        const isOwn = versionInId(record) === version && record.type === type
         if (isOwn) own = record
         else if (own) previous ??= record
       }

@@ -1,6 +1,12 @@
 import type { ChainableCommander } from 'ioredis'
 import type { Change, Comparison, KnownObject, ScannedObject, Transition } from '../../model/change.ts'
-import { deletionOf, deselectionOf, type IndexEntry, transitionOf } from '../../model/transition.ts'
+import {
+  deletionOf,
+  deselectionOf,
+  goingBack,
+  type IndexEntry,
+  transitionOf,
+} from '../../model/transition.ts'
 import { decodeIndexEntry, encodeIndexEntry, type KnownEntries, nameOf } from './index-entries.ts'
 import { type PreviousJson, PreviousObjects } from './previous-objects.ts'
 import { COMPLETE, RelistDiffLostError } from './relist-diff.ts'
@@ -89,11 +95,15 @@ export function planWatch(keys: SourceKeys, changes: readonly Change[], known: K
   }
 }
 
-/** Applies a page of a list. If the index has a name with another uid, that object was deleted before this one was created. */
+/**
+ * Applies a page of a list, which is newer than `position`, unless etcd was restored. If the index has a name with another uid, that object
+ * was deleted before this one was created.
+ */
 export function planList(
   keys: SourceKeys,
   page: readonly Change[],
   comparison: Comparison,
+  position: string,
   isNew: (object: ScannedObject) => boolean = () => true,
 ): CommitPlan {
   const uids = page.map((change) => change.object.uid)
@@ -112,7 +122,7 @@ export function planList(
       await index.readMore(read, [...replaced.values()])
       for (const [i, change] of page.entries()) {
         index.remove(replaced.get(i), change.observedAtMs)
-        index.meet(change, comparison, replaced.has(i) || isNew(change.object))
+        index.meet(change, { comparison, position }, replaced.has(i) || isNew(change.object))
       }
       return { ...index.plan(), unlistedDelete: names }
     },
@@ -268,12 +278,12 @@ class IndexTransaction {
    * Applies an object of a list. An unchanged object is stored as previous object if it was not yet, or in another version of its
    * API. An object that is neither in the index nor new is only indexed.
    */
-  meet(change: Change, comparison: Comparison, isNew: boolean): void {
+  meet(change: Change, list: { comparison: Comparison; position: string }, isNew: boolean): void {
     const { object } = change
     const known = this.get(object.uid)
     if (!known && !isNew) return this.note(object)
-    const transition = transitionOf(change, known, comparison, true)
-    if (transition) this.apply(transition)
+    const transition = transitionOf(change, known, list.comparison, true)
+    if (transition) this.apply(goingBack(transition, known?.resourceVersion ?? list.position))
     else if (known?.resourceVersion === object.resourceVersion && !this.#previous?.has(object))
       this.#previous?.put(object)
   }

@@ -98,8 +98,9 @@ export abstract class IndexSession implements SourceSession {
     isNew?: (object: ScannedObject) => boolean,
   ): Promise<void> {
     await this.#parts.enrich?.(this.source, page, signal)
+    const position = this.checkpoint?.resourceVersion ?? ''
     for (const part of chunks(page))
-      await this.transact({}, planList(this.keys, part, this.#comparison, isNew), signal)
+      await this.transact({}, planList(this.keys, part, this.#comparison, position, isNew), signal)
   }
 
   async endList(

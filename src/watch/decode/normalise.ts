@@ -14,6 +14,7 @@ import {
   type Resource,
   type WayStep,
 } from '../../model/event.ts'
+import { versionInId } from '../../model/transition.ts'
 import { fieldChanges } from '../../rules/field-changes.ts'
 import { apiVersionOf, pathOf } from '../client/discovery.ts'
 import { parseObject, readMember, readValue } from './json-bytes.ts'
@@ -66,8 +67,8 @@ class ScannedEvent implements ClusterEvent {
   }
 
   get id(): string {
-    const { uid, resourceVersion, type } = this.#transition
-    return `${this.#source.clusterUid}/${uid}/${resourceVersion}/${type}`
+    const { uid, type } = this.#transition
+    return `${this.#source.clusterUid}/${uid}/${versionInId(this.#transition)}/${type}`
   }
 
   get type(): ChangeType {
