@@ -43,7 +43,7 @@ async function startJournal() {
   const reads = [vi.spyOn(bed.reader, 'xrangeBuffer'), vi.spyOn(bed.reader, 'xrevrangeBuffer')]
   const moved = stack.move()
   return {
-    ...{ commit, noise },
+    ...{ session, commit, noise },
     reads: () => reads.reduce((sum, { mock }) => sum + mock.calls.length, 0),
     find: (id: string, options: Partial<Parameters<typeof eventInJournal>[3]> = {}) =>
       eventInJournal({ redis: bed.reader, keys: bed.keys, ...CONTEXT }, id, SNAPSHOT, {
@@ -68,6 +68,18 @@ test('an event is read from its time backwards, with the state of its object bef
   expect(event?.id).toBe(id)
   expect(event?.changes).toMatchObject([{ path: 'data.data', old: 'one', new: 'two' }])
   expect(it.reads()).toBeLessThan(6)
+})
+
+test('an event that a restored etcd brought back is found by its own id', async () => {
+  await using it = await startJournal()
+  const first = await it.commit((at) => filled(at, 'one'))
+  const second = await it.commit((at) => filled(at, 'two'))
+  await it.session.beginList('different', never)
+  await it.session.list([filled(first, 'one')], never)
+  const id = (await it.idOf(second)).replace(`/${second}/`, `/${first}~${second}/`)
+  const { event } = await it.find(id)
+  expect(event?.id).toBe(id)
+  expect(event?.changes).toMatchObject([{ path: 'data.data', old: 'two', new: 'one' }])
 })
 
 test('an event that was committed long after it was observed is found, as after an interruption of Redis', async () => {
