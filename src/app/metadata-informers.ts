@@ -146,7 +146,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
 
   /** A source whose kind went has no status: its kind has. */
   function isAbsent({ spelling }: Source): boolean {
-    return statuses().some(({ phase, title }) => phase === 'waiting-for-kind' && title === spelling)
+    return statuses().some(({ key, phase }) => key === spelling && phase !== 'resolving')
   }
 
   /** True also for kinds that are not resolved yet. */

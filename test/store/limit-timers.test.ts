@@ -429,12 +429,18 @@ test('what waits for objects of a source is kept while a process wants it, or no
   const entries = [{ kind: 'ConfigMap', namespaces: ['pay'], shards: 2 }]
   const undecided = [{ source: { ...SOURCE, title: 'configmaps in pay' }, message: '403 Forbidden' }]
   const plan = { sources: [], waiting: [], unsure: [], undecided, problems: [] }
-  watches = unresolved(plan, entries, entries, undefined)
+  watches = unresolved(plan, entries, entries, undefined, new Map())
   await waitFor(() => looks > 10, { what: 'some looks' })
+  expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
+  const waiting = { ...plan, waiting: entries, undecided: [] }
+  watches = unresolved(waiting, entries, entries, undefined, new Map([['ConfigMap', 'not served any more']]))
+  const before = looks
+  await waitFor(() => looks > before + 5, { what: 'some looks' })
   expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
   watches = []
   await publishReport(it.reader, it.keys, report('other', [status()], ['lasting']))
-  await waitFor(() => looks > 15, { what: 'some looks' })
+  const reported = looks
+  await waitFor(() => looks > reported + 5, { what: 'some looks' })
   expect(await it.rule('lasting')).toMatchObject({ waiting: 1 })
   // Without the report it is wanted by nobody.
   await it.reader.del(it.keys.instance('other'))

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isUnresolved, type WatchStatus } from '../../src/model/status.ts'
 import { type ApiRequest, configMap, failure } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -41,6 +42,32 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
   // Nobody works on it any more: a watch that replaces it waits for no process.
   expect(released).toEqual(['widgets.example.com in prod'])
 })
+
+test.each(['while it is watched', 'while no process runs'])(
+  'a kind that %s is not served any more, and is still defined, fails; its watch goes on once it is served again',
+  async (when) => {
+    let widgets: Widgets | undefined
+    await using it = await startWatchBed({
+      entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+      prepare(api) {
+        widgets = serveWidgets(api, { ...ONE_EACH, begin: THERE })
+      },
+    })
+    const watched = () => waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+    await watched()
+    if (when === 'while no process runs') await it.stop()
+    widgets?.become(DEFINED)
+    if (when === 'while no process runs') it.start()
+    // Of what is not resolved, the states of limits are kept.
+    const isFailing = (status: WatchStatus) => status.phase === 'failing' && isUnresolved(status)
+    await waitFor(() => it.statuses().some(isFailing), { what: 'the failure in the status' })
+    expect(it.statuses()).toMatchObject([{ ready: false, lastError: expect.stringContaining('Widget') }])
+    widgets?.become(THERE)
+    await watched()
+    expect(it.statuses()).toMatchObject([{ ready: true }])
+    expect(await it.enqueued()).toEqual([])
+  },
+)
 
 test('of a kind that is spelled in two ways, and went while nobody looked, all objects are deleted', async () => {
   let widgets: Widgets | undefined

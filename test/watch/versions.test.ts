@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
+import { otherVersionOf } from '../../src/watch/client/discovery.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -7,6 +9,8 @@ import { startWatchBed } from './bed.ts'
 interface Versions {
   add(group: string): void
   remove(group: string): void
+  /** Serves no other version any more. */
+  serveOnly(version: string): void
   /** As if the definition were created again with it. */
   changeScope(scope: 'Namespaced' | 'Cluster'): void
 }
@@ -21,20 +25,30 @@ function serveVersions(api: ScriptedApi): Versions {
   }
   const versions = ['v1', 'v2'].map((version) => ({ version, resources: [resource] }))
   const items = [{ metadata: { name: 'example.com' }, versions }]
+  const all = [...versions]
+  const isServed = (path: string) => versions.some(({ version }) => path.split('/')[3] === version)
+  const watches = new Set<ServerResponse>()
   api.intercept = ({ path, isWatch, query }, response) => {
     const json = (status: number, body: object) => void response.writeHead(status).end(JSON.stringify(body))
     if (path === '/apis') json(200, { kind: 'APIGroupDiscoveryList', items })
     else if (!path.endsWith('/widgets')) return false
+    else if (!isServed(path)) response.writeHead(404).end('404 page not found\n')
     else if (query.has('sendInitialEvents'))
       json(422, failure(422, 'Invalid', {}, 'sendInitialEvents is forbidden'))
-    else if (isWatch) response.writeHead(200).flushHeaders()
-    else json(200, { metadata: { resourceVersion: '10' }, items: [configMap('a', 5)] })
+    else if (isWatch) {
+      watches.add(response)
+      response.writeHead(200).flushHeaders()
+    } else json(200, { metadata: { resourceVersion: '10' }, items: [configMap('a', 5)] })
     return true
   }
   return {
     add: (name) => void items.push({ metadata: { name }, versions }),
     remove(name) {
       items.splice(0, items.length, ...items.filter(({ metadata }) => metadata.name !== name))
+    },
+    serveOnly(served) {
+      versions.splice(0, versions.length, ...all.filter(({ version }) => version === served))
+      for (const it of watches) it.end()
     },
     changeScope(scope) {
       resource.scope = scope
@@ -54,6 +68,46 @@ test('another version of a kind that a reload names is watched, from the positio
   expect(last()?.query.get('resourceVersion')).toBe('10')
   expect(await it.enqueued()).toEqual([])
 })
+
+test('a watch whose version is not served any more fails and names another one; it goes on from its position once it is served again', async () => {
+  let served: Versions | undefined
+  await using it = await startWatchBed({
+    entries: [{ kind: 'example.com/v1/Widget' }],
+    prepare(api) {
+      served = serveVersions(api)
+    },
+  })
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  served?.serveOnly('v2')
+  await waitFor(() => it.statuses()[0]?.lastError?.includes('widgets.example.com'), {
+    what: 'the name to write in the status',
+  })
+  expect(it.statuses()).toMatchObject([{ phase: 'failing', ready: false }])
+  served?.serveOnly('v1')
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch to go on' })
+  expect(it.api.watches().at(-1)?.query.get('resourceVersion')).toBe('10')
+  expect(await it.enqueued()).toEqual([])
+})
+
+test('a version that the cluster never served fails where another one is served', async () => {
+  await using it = await startWatchBed({
+    entries: [{ kind: 'widgets.v3.example.com' }],
+    prepare: (api) => void serveVersions(api),
+  })
+  await waitFor(() => it.statuses()[0]?.lastError?.includes('example.com/v1/Widget'), {
+    what: 'what to write in the status',
+  })
+  expect(it.statuses()).toMatchObject([{ phase: 'failing', ready: false }])
+})
+
+test.each(['serving.knative.dev/Service', 'services.knative.dev', 'knative.dev/v1/Service'])(
+  '%s does not name the Service of another group',
+  (spelling) => {
+    const names = { kind: 'Service', plural: 'services', singular: 'service', shortNames: ['svc'] }
+    const service = { group: '', version: 'v1', namespaced: true, preferred: true, ...names }
+    expect(otherVersionOf(spelling, { resources: [service], silentGroups: [] })).toBeUndefined()
+  },
+)
 
 test('a watch goes on when its kind comes in another group, too, and the status shows the ambiguity', async () => {
   let served: Versions | undefined

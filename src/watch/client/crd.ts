@@ -1,7 +1,14 @@
 import type { Source } from '../../model/change.ts'
 import { METADATA_LIST } from '../list/list.ts'
 import type { ClusterClient } from './cluster-client.ts'
-import { type Catalogue, type DiscoveredResource, namesResource, titleOf } from './discovery.ts'
+import {
+  type Catalogue,
+  type DiscoveredResource,
+  isVersion,
+  namesResource,
+  otherVersionOf,
+  titleOf,
+} from './discovery.ts'
 
 /** `hidden`: reading CustomResourceDefinitions is forbidden, so the state is not known. */
 type CrdState = 'there' | 'none' | 'hidden'
@@ -33,7 +40,7 @@ export async function findDefined(
   catalogue: Catalogue,
   signal: AbortSignal,
 ): Promise<Pick<Source, 'resource'> | 'none' | 'hidden'> {
-  const other = catalogue.resources.find((resource) => namesResource(spelling, resource))
+  const other = otherVersionOf(spelling, catalogue)
   if (other) return { resource: other }
   const served = new Set(catalogue.resources.map(titleOf))
   // The permissions that kubeherald asks for are to read single definitions.
@@ -92,8 +99,7 @@ async function firstNamed(
 function likelyNames(spelling: string): string[] {
   const path = spelling.toLowerCase().split('/')
   const [head = '', ...labels] = path.length > 1 ? [path.at(-1), path[0]] : spelling.toLowerCase().split('.')
-  const isVersioned = /^v\d+((alpha|beta)\d+)?$/.test(labels[0] ?? '')
-  const group = (isVersioned ? labels.slice(1) : labels).join('.')
+  const group = (isVersion(labels[0] ?? '') ? labels.slice(1) : labels).join('.')
   if (!group.includes('.')) return []
   return [head, `${head}s`, `${head}es`, head.replace(/y$/, 'ies')]
     .filter((plural, i, all) => all.indexOf(plural) === i)

@@ -195,8 +195,27 @@ export function resolveKind(spelling: string, catalogue: Catalogue): Resolution 
 
 /** True when a spelling names this resource in any version. */
 export function namesResource(spelling: string, resource: DiscoveredResource): boolean {
-  const version = spelling.includes('/') ? spelling.split('/').at(-2) : spelling.split('.')[1]
-  return spells(spelling, resource) || spells(spelling, { ...resource, version: version ?? '' })
+  const version = versionIn(spelling)
+  return spells(spelling, resource) || (version !== '' && spells(spelling, { ...resource, version }))
+}
+
+/** The version that a spelling asks for, or ''. Without it `serving.knative.dev/Service` would name the core Service. */
+function versionIn(spelling: string): string {
+  const path = spelling.split('/')
+  if (path.length === 3) return path[1] ?? ''
+  const word = path.length === 2 ? path[0] : spelling.split('.')[1]
+  return word !== undefined && isVersion(word) ? word : ''
+}
+
+/** `v1`, `v2beta2`. */
+export function isVersion(word: string): boolean {
+  return /^v\d+((alpha|beta)\d+)?$/.test(word)
+}
+
+/** Returns the resource that a spelling names in another version than its own, in the preferred one if that is served. */
+export function otherVersionOf(spelling: string, { resources }: Catalogue): DiscoveredResource | undefined {
+  const named = resources.filter((it) => namesResource(spelling, it))
+  return named.find(({ preferred }) => preferred) ?? named[0]
 }
 
 /** Returns whether a spelling names the resource of a source; of one that is not served, short names are unknown. */

@@ -9,7 +9,17 @@ import { redactMessage } from '../../text/redact.ts'
 import { faultOf } from '../client/api-fault.ts'
 import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
-import { type Catalogue, discover, namesSource, objectIn, resolveKind } from '../client/discovery.ts'
+import {
+  apiVersionOf,
+  type Catalogue,
+  type DiscoveredResource,
+  discover,
+  namesSource,
+  objectIn,
+  otherVersionOf,
+  resolveKind,
+  titleOf,
+} from '../client/discovery.ts'
 import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
 import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
@@ -51,6 +61,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   let entries: readonly WatchEntry[] = []
   let plan: WatchPlan = { sources: [], waiting: [], unsure: [], undecided: [], problems: [] }
   const split = createSplitter(parts)
+  /** Kinds that are not served and may have objects, with the reason. */
+  let notServed: ReadonlyMap<string, string> = new Map()
   let lastError: string | undefined
   /** Of these every source has begun, or is known not to. */
   let resolved: readonly WatchEntry[] = []
@@ -121,8 +133,10 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const current = await clusterUid(signal)
     const asked = entries
     plan = await split(planOf(asked, catalogue, current, parts.matcherOf), signal)
+    notServed = await findNotServed(catalogue, current, signal)
     await noteAbsent(catalogue, signal)
     const problems = new Map(plan.problems.map(({ entry, message }) => [message, entry.kind]))
+    for (const [kind, message] of notServed) problems.set(message, kind)
     for (const [message, kind] of problems) if (!reported.has(message)) log.error({ kind }, message)
     reported = problems
     await removed.markAbsent(plan, current, signal)
@@ -137,6 +151,22 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     if (faults.length > 0) throw faults[0]
     resolved = asked
     if (asked === entries) applied.resolve()
+  }
+
+  /** A kind that merely is not installed is waited for. Of one that is there in another version, or was, changes are missed. */
+  async function findNotServed(
+    catalogue: Catalogue,
+    current: string,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    const remembered = await removed.rememberedKinds(plan.waiting, current, signal)
+    return new Map(
+      plan.waiting.flatMap(({ kind }) => {
+        const other = otherVersionOf(kind, catalogue)
+        if (other) return [[kind, otherVersionMessage(kind, other)]]
+        return remembered.has(kind) ? [[kind, notServedMessage(kind)]] : []
+      }),
+    )
   }
 
   /**
@@ -225,7 +255,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       return applied.promise
     },
     reopen: runs.reopen,
-    statuses: () => [...runs.statuses(), ...unresolved(plan, entries, resolved, lastError)],
+    statuses: () => [...runs.statuses(), ...unresolved(plan, entries, resolved, lastError, notServed)],
     async close() {
       const left = parts.leases?.leave()
       stop.abort()
@@ -235,6 +265,14 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       await left
     },
   }
+}
+
+function otherVersionMessage(kind: string, other: DiscoveredResource): string {
+  return `the cluster does not serve "${kind}", but ${apiVersionOf(other)}: write ${titleOf(other)} (the version that the cluster prefers) or ${apiVersionOf(other)}/${other.kind}`
+}
+
+function notServedMessage(kind: string): string {
+  return `the cluster does not serve "${kind}" any more: its watch goes on once it does; remove the entry if the kind is gone for good`
 }
 
 function isAmbiguous(catalogue: Catalogue, { spelling }: PlannedSource): boolean {

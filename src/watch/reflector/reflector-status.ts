@@ -214,6 +214,7 @@ export function unresolved(
   entries: readonly WatchEntry[],
   resolved: readonly WatchEntry[],
   lastError: string | undefined,
+  notServed: ReadonlyMap<string, string>,
 ): WatchStatus[] {
   const status = (kind: string, phase: WatchStatus['phase'], ready: boolean, error?: string) => ({
     ...statusOf(kind, phase, ready),
@@ -224,7 +225,12 @@ export function unresolved(
   if (resolved.length === 0) return begin
   return [
     ...begin,
-    ...plan.waiting.map(({ kind }) => status(kind, 'waiting-for-kind', true)),
+    ...plan.waiting.map(({ kind }) => {
+      const message = notServed.get(kind)
+      return message === undefined
+        ? status(kind, 'waiting-for-kind', true)
+        : status(kind, 'failing', false, message)
+    }),
     ...plan.unsure.map(({ kind }) =>
       status(kind, 'resolving', false, 'a part of the API that may have this kind does not answer'),
     ),

@@ -5,6 +5,8 @@ import { crdStateOf } from '../client/crd.ts'
 import { namesSource, titleOf } from '../client/discovery.ts'
 import { type PlannedSource, planSources, storageOf, type WatchPlan } from '../plan/plan.ts'
 import { shardsOf } from '../plan/split.ts'
+import type { WatchEntry } from '../schema.ts'
+import { hasPosition } from './progress.ts'
 import { adoptionOf, type SelectionParts, watchedOf } from './takeover.ts'
 
 interface RemovedWatchesParts extends SelectionParts {
@@ -50,6 +52,32 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
     return sources.flatMap((it) => [it, ...shardsOf(it)]).some(({ key }) => key === source.key)
   }
 
+  /** Returns the kinds of these entries that were watched before, and are not known to have gone: their objects may exist. */
+  async function rememberedKinds(
+    entries: readonly WatchEntry[],
+    current: string,
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string>> {
+    const kinds = new Set<string>()
+    const stored = entries.length === 0 ? [] : await store.stored(signal)
+    for (const source of stored) {
+      if (source.clusterUid !== current || isRunning(source.key)) continue
+      const named = entries.flatMap(({ kind }) => (namesSource(kind, source) ? kind : []))
+      if (named.every((kind) => kinds.has(kind))) continue
+      const checkpoint = await store.peek(source, signal)
+      if (!hasPosition(checkpoint) || checkpoint?.phase === 'absent') continue
+      if (!(await hasGone(source, signal))) for (const kind of named) kinds.add(kind)
+    }
+    return kinds
+  }
+
+  async function hasGone(source: Source, signal: AbortSignal): Promise<boolean> {
+    if (!source.custom) return false
+    const state = await crdStateOf(client, source, signal).catch(() => 'hidden')
+    signal.throwIfAborted()
+    return state === 'none'
+  }
+
   /**
    * Returns the sources that are to be started. Other selectors or namespaces make another source of a resource: it takes over
    * what the former ones knew.
@@ -81,5 +109,5 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
     return clusterUid === current && !isRunning(key) && !plan.sources.some((it) => it.key === key)
   }
 
-  return { markAbsent, begin }
+  return { markAbsent, rememberedKinds, begin }
 }
