@@ -81,6 +81,8 @@ export async function startScriptedApi({ tls }: ScriptedApiOptions = {}): Promis
   function route(request: ApiRequest, response: ServerResponse): void {
     if (request.path === '/api') return json(response, 200, discovery())
     if (request.path === '/apis') return json(response, 200, { kind: 'APIGroupDiscoveryList', items: [] })
+    if (request.path === '/apis/apiextensions.k8s.io/v1/customresourcedefinitions')
+      return json(response, 200, { metadata: { resourceVersion: api.resourceVersion }, items: [] })
     if (request.path === '/api/v1/namespaces/kube-system')
       return json(response, 200, { metadata: { uid: api.clusterUid } })
     if (!/\/(?:configmaps|events)$/.test(request.path)) return json(response, 404, failure(404, 'NotFound'))

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { connectCluster } from '../../src/watch/client/connect.ts'
-import { findDefined } from '../../src/watch/client/crd.ts'
-import { startScriptedApi } from '../servers/scripted-api.ts'
+import { crdStateOf, findDefined } from '../../src/watch/client/crd.ts'
+import { failure, type ScriptedApi, startScriptedApi } from '../servers/scripted-api.ts'
 import { kubeconfigFor } from './bed.ts'
 import { folder } from './folder.ts'
 
@@ -18,6 +18,61 @@ function definition(kind: string): object {
   }
   return { metadata, spec: { group: 'example.com', names: { kind, plural }, scope: 'Namespaced' } }
 }
+
+function clientOf(api: ScriptedApi, dir: string) {
+  const kubeconfig = join(dir, 'kubeconfig')
+  writeFileSync(kubeconfig, kubeconfigFor(api.url))
+  return connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
+}
+
+test.each([429, 500, 503])(
+  'an API server that answers %i to the read of a definition leaves open whether a kind is defined',
+  async (status) => {
+    await using api = await startScriptedApi()
+    api.intercept = ({ path }, response) => {
+      if (!path.startsWith(DEFINITIONS)) return false
+      const isOne = path !== DEFINITIONS
+      const answer = isOne ? failure(status, 'Unavailable') : { metadata: {}, items: [] }
+      response.writeHead(isOne ? status : 200).end(JSON.stringify(answer))
+      return true
+    }
+    using files = folder()
+    const client = clientOf(api, files.dir)
+    const catalogue = { resources: [], silentGroups: [] }
+    const found = findDefined(client, 'widgets.example.com', catalogue, new AbortController().signal)
+    await expect(found).rejects.toThrow(String(status))
+    await client.close()
+  },
+)
+
+const NOT_FOUND = failure(404, 'NotFound', { name: 'widgets.example.com', kind: 'customresourcedefinitions' })
+const OTHER_NOT_FOUND = failure(404, 'NotFound', { name: 'gateway-prod' })
+
+test.each([
+  ['a Status that names it', JSON.stringify(NOT_FOUND), 'none'],
+  ['a Status that names something else', JSON.stringify(OTHER_NOT_FOUND), 'unknown'],
+  ['text', '404 page not found\n', 'unknown'],
+  ['other JSON', '{"reason":"NotFound"}', 'unknown'],
+  ['nothing', '', 'unknown'],
+])('a definition is known not to exist only by the 404 of an API server: %s', async (_, body, expected) => {
+  await using api = await startScriptedApi()
+  api.intercept = (_request, response) => {
+    response.writeHead(404).end(body)
+    return true
+  }
+  using files = folder()
+  const client = clientOf(api, files.dir)
+  const resource = {
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Widget',
+    plural: 'widgets',
+    namespaced: true,
+  }
+  const state = crdStateOf(client, { resource }, new AbortController().signal).catch(() => 'unknown')
+  expect(await state).toBe(expected)
+  await client.close()
+})
 
 test('a kind is found among definitions of which the metadata alone is larger than one answer may be', async () => {
   await using api = await startScriptedApi()
@@ -36,9 +91,7 @@ test('a kind is found among definitions of which the metadata alone is larger th
     return true
   }
   using files = folder()
-  const kubeconfig = join(files.dir, 'kubeconfig')
-  writeFileSync(kubeconfig, kubeconfigFor(api.url))
-  const client = connectCluster({ kubeconfig, env: {}, userAgent: 'test' })
+  const client = clientOf(api, files.dir)
   const resources = all.slice(0, 99).map((it) => {
     const [plural = ''] = nameOf(it).split('.')
     const names = { kind: plural, plural, singular: plural, shortNames: [] }

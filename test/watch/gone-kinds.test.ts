@@ -5,6 +5,7 @@ import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 import { DEFINED, GONE, serveWidgets, THERE, type Widgets } from './widgets.ts'
 
+const DEFINITION_PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com'
 const ONE_EACH = { namesIn: (namespace: string) => [`w-${namespace}`] }
 
 test('case 18: of a kind that went while nobody looked, what is still asked for is told as deleted, and nothing else', async () => {
@@ -41,6 +42,35 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
   expect(await it.enqueued()).toEqual(['DELETED w-prod@5 synthesized'])
   // Nobody works on it any more: a watch that replaces it waits for no process.
   expect(released).toEqual(['widgets.example.com in prod'])
+})
+
+test('a proxy that answers 404 in place of the API server deletes no objects', async () => {
+  let widgets: Widgets | undefined
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+    prepare(api) {
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: THERE })
+    },
+  })
+  const watched = () => waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  await watched()
+  const usual = it.api.intercept
+  const asked: string[] = []
+  it.api.intercept = ({ path }, response) => {
+    asked.push(path)
+    response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n')
+    return true
+  }
+  // Its watches end.
+  widgets?.become(DEFINED)
+  widgets?.become(THERE)
+  await waitFor(() => asked.includes(DEFINITION_PATH) && asked.includes('/apis'), {
+    what: 'the definition and discovery to be requested',
+  })
+  it.api.intercept = usual
+  await watched()
+  expect(it.api.watches().at(-1)?.query.get('resourceVersion')).toBe('10')
+  expect(await it.enqueued()).toEqual([])
 })
 
 test.each(['while it is watched', 'while no process runs'])(

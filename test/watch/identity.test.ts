@@ -63,6 +63,25 @@ test('a right to read kube-system that is granted later does not begin anew', as
   expect(await it.enqueued()).toEqual(['MODIFIED a@11'])
 })
 
+test('a 404 that a proxy answers in place of the API server identifies no cluster', async () => {
+  let asked = 0
+  await using it = await startWatchBed({
+    prepare(api) {
+      api.intercept = ({ path }, response) => {
+        if (!path.endsWith('/kube-system')) return false
+        asked++
+        response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n')
+        return true
+      }
+    },
+  })
+  await waitFor(() => asked > 2, { what: 'some requests' })
+  expect(await it.reader.keys(it.keys.checkpoint('*'))).toEqual([])
+  expect(it.statuses()).toMatchObject([{ phase: 'resolving', ready: false }])
+  it.api.intercept = undefined
+  await it.watching('10')
+})
+
 test('a 401 while the cluster is identified reads the credentials anew', async () => {
   await using it = await startWatchBed({ objects: [configMap('a', 5)] })
   await it.watching('10')

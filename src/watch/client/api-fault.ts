@@ -58,6 +58,16 @@ export function statusOf(value: unknown, httpCode = 0): ApiStatus {
   }
 }
 
+/** Returns whether the API server answered that this object does not exist. A proxy in front of it may answer 404 to anything. */
+export function isNotFound(
+  { status, body }: Pick<ClusterResponse, 'status' | 'body'>,
+  name: string,
+): boolean {
+  if (status !== 404) return false
+  const { kind, reason, details } = membersOf(parseObject(body))
+  return kind === 'Status' && reason === 'NotFound' && (membersOf(details)['name'] ?? name) === name
+}
+
 function membersOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }

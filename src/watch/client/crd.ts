@@ -1,5 +1,6 @@
 import type { Source } from '../../model/change.ts'
 import { METADATA_LIST } from '../list/list.ts'
+import { isNotFound } from './api-fault.ts'
 import type { ClusterClient } from './cluster-client.ts'
 import {
   type Catalogue,
@@ -22,12 +23,8 @@ export async function crdStateOf(
   signal: AbortSignal,
 ): Promise<CrdState> {
   if (!resource.group.includes('.')) return 'none'
-  const path = `${DEFINITIONS}/${titleOf(resource)}`
-  const { status } = await client.get(path, {}, signal)
-  if (status === 200) return 'there'
-  if (status === 404) return 'none'
-  if (status === 403) return 'hidden'
-  throw new Error(`the API server answered ${status} to a read of the CRD`)
+  const answer = await readDefinition(client, titleOf(resource), signal)
+  return typeof answer === 'string' ? answer : 'there'
 }
 
 /**
@@ -56,16 +53,12 @@ export async function findDefined(
 /** Metadata alone may have 512 KiB, of annotations whose quotes are escaped: so many stay within what one answer may have. */
 const PAGE_ITEMS = 20
 
-async function definedNames(
-  client: ClusterClient,
-  signal: AbortSignal,
-): Promise<string[] | 'none' | 'hidden'> {
+async function definedNames(client: ClusterClient, signal: AbortSignal): Promise<string[] | 'hidden'> {
   const names: string[] = []
   for (let token = ''; ; ) {
     const query = new URLSearchParams({ limit: String(PAGE_ITEMS), ...(token && { continue: token }) })
     const { status, body } = await client.get(`${DEFINITIONS}?${query}`, { accept: METADATA_LIST }, signal)
     if (status === 403) return 'hidden'
-    if (status === 404) return 'none'
     if (status !== 200) throw new Error(`the API server answered ${status} to a list of the CRDs`)
     const { metadata, items } = JSON.parse(body.toString()) as DefinitionPage
     for (const item of items ?? []) names.push(item.metadata.name)
@@ -87,12 +80,25 @@ async function firstNamed(
   signal: AbortSignal,
 ): Promise<Pick<Source, 'resource'> | undefined> {
   for (const name of names) {
-    const { status, body } = await client.get(`${DEFINITIONS}/${name}`, {}, signal)
-    if (status !== 200) continue
-    const resource = resourceOf((JSON.parse(body.toString()) as Definition).spec)
+    const answer = await readDefinition(client, name, signal)
+    if (typeof answer === 'string') continue
+    const resource = resourceOf((JSON.parse(answer.toString()) as Definition).spec)
     if (namesResource(spelling, resource)) return { resource }
   }
   return undefined
+}
+
+/** Returns the JSON of a definition. Throws when the API server does not answer. */
+async function readDefinition(
+  client: ClusterClient,
+  name: string,
+  signal: AbortSignal,
+): Promise<Buffer | 'none' | 'hidden'> {
+  const answer = await client.get(`${DEFINITIONS}/${name}`, {}, signal)
+  if (answer.status === 200) return answer.body
+  if (isNotFound(answer, name)) return 'none'
+  if (answer.status === 403) return 'hidden'
+  throw new Error(`the API server answered ${answer.status} to a read of the CRD ${name}`)
 }
 
 /** Names that a definition of a spelling with a group usually has: the plural, a dot, the group. */

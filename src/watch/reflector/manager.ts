@@ -6,7 +6,7 @@ import type { WatchStatus } from '../../model/status.ts'
 import { forgetSeries } from '../../observe/forget-series.ts'
 import type { Logger } from '../../observe/log.ts'
 import { redactMessage } from '../../text/redact.ts'
-import { faultOf } from '../client/api-fault.ts'
+import { faultOf, isNotFound } from '../client/api-fault.ts'
 import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
 import {
@@ -293,7 +293,7 @@ function knows(catalogue: Catalogue, { resource }: PlannedSource): boolean {
 /**
  * The identity of this cluster: the uid of its kube-system namespace. Where that must not be read, a hash of
  * the server's address. What is known once stays: a permission that comes or goes does not make another cluster of it.
- * Throws ApiFault.
+ * Throws ApiFault, and ClusterError for a 404 that is not of an API server.
  */
 async function identify(
   client: ClusterClient,
@@ -303,7 +303,11 @@ async function identify(
 ): Promise<string> {
   const answer = await client.get(KUBE_SYSTEM, {}, signal)
   const { status, body } = answer
-  if (status !== 200 && status !== 403 && status !== 404) throw faultOf(answer)
+  const isUnreadable = status === 403 || isNotFound(answer, 'kube-system')
+  // As an ApiFault a 404 would mean that the kind of a watch is not served.
+  if (status === 404 && !isUnreadable)
+    throw new ClusterError(`the API server answered 404 to ${KUBE_SYSTEM}`, status)
+  if (status !== 200 && !isUnreadable) throw faultOf(answer)
   const address = createHash('sha256').update(client.url).digest('hex').slice(0, 32)
   const uid = status === 200 ? uidOf(body) : undefined
   const here = await identities.get(address, signal)
