@@ -55,6 +55,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   const logged = new Set<string>()
   let needs = NO_REQUIREMENTS
   let entries: readonly WatchEntry[] = []
+  let planned: readonly WatchEntry[] = []
   let latest: WatchStatus[] = []
   let latestMs = Number.NEGATIVE_INFINITY
 
@@ -106,6 +107,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     plan(asked, catalogue, clusterUid, matcherOf) {
       const plan = planMetadata(asked, catalogue, clusterUid, matcherOf)
       store.expect(plan.sources)
+      planned = asked
       for (const { resource: it } of plan.sources) {
         const resource = titleOf(it)
         metrics.enrichMisses.inc({ resource }, 0)
@@ -129,8 +131,13 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     return latest
   }
 
+  /** Once the sources of all entries are known: a kind without one is not there, or in a part of the API that does not answer. */
+  function isPlanned(): boolean {
+    return entries.every((it) => planned.some((known) => isSame(known, it)))
+  }
+
   function progressOf(source: Source | undefined): Progress {
-    if (!source) return statuses().some(({ phase }) => phase === 'resolving') ? 'behind' : 'follows'
+    if (!source) return isPlanned() ? 'follows' : 'behind'
     const status = statuses().find(({ key }) => key === source.key)
     if (!status) return 'behind'
     if (status.phase === 'failing') return 'fails'
@@ -177,7 +184,7 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
     isSettled: (source) =>
       source
         ? statuses().some((it) => it.key === source.key && hasSettled(it)) || isAbsent(source)
-        : !statuses().some(({ phase }) => phase === 'resolving'),
+        : isPlanned(),
     regardingIn,
     isEvent: ({ resource }) => isEventResource(resource),
     onMiss(source, why) {

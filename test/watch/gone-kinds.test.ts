@@ -44,6 +44,86 @@ test('case 18: of a kind that went while nobody looked, what is still asked for 
   expect(released).toEqual(['widgets.example.com in prod'])
 })
 
+/** As the aggregator lists an API that it has never reached, and one whose answer it remembers. */
+const SILENT = {
+  metadata: { name: 'external.metrics.k8s.io' },
+  versions: [{ version: 'v1', freshness: 'Stale' }],
+}
+const REMEMBERED = {
+  metadata: { name: 'metrics.k8s.io' },
+  versions: [
+    {
+      ...{ version: 'v1', freshness: 'Stale' },
+      resources: [
+        {
+          resource: 'pods',
+          responseKind: { kind: 'PodMetrics' },
+          scope: 'Namespaced',
+          verbs: ['get', 'list'],
+        },
+      ],
+    },
+  ],
+}
+
+test.each([
+  ['whose resources are remembered', REMEMBERED, undefined],
+  ['of which nothing is known', SILENT, expect.stringContaining('does not answer')],
+])(
+  'while an API %s does not answer, a kind that is not installed is waited for, and new once it comes',
+  async (_, silentGroup, lastError) => {
+    let widgets: Widgets | undefined
+    await using it = await startWatchBed({
+      entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+      prepare(api) {
+        widgets = serveWidgets(api, { ...ONE_EACH, begin: GONE, silentGroup })
+      },
+    })
+    await waits(it)
+    expect(it.statuses()).toMatchObject([{ ready: true, ...(lastError && { lastError }) }])
+    if (!lastError) expect(it.statuses()[0]).not.toHaveProperty('lastError')
+    await waitFor(() => it.reader.sismember(it.keys.absentKinds, 'Widget'), { what: 'the kind to be absent' })
+    widgets?.become(THERE)
+    await it.arrived(1)
+    expect(await it.enqueued()).toEqual(['ADDED w-dev@5 synthesized'])
+  },
+)
+
+test('a kind that comes back with an API that did not answer is no new one', async () => {
+  let widgets: Widgets | undefined
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+    prepare(api) {
+      // Of an aggregated API there is no definition.
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: GONE, silentGroup: SILENT })
+    },
+  })
+  await waitFor(() => it.reader.sismember(it.keys.absentKinds, 'Widget'), { what: 'the kind to be absent' })
+  widgets?.become({ isDefined: false, isServed: true })
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  expect(await it.enqueued()).toEqual([])
+  const isRecorded = () => it.reader.sismember(it.keys.absentKinds, 'Widget')
+  await waitFor(async () => !(await isRecorded()), { what: 'the kind not to be recorded as absent any more' })
+})
+
+test('a kind that was watched is not ready while an API that may have it does not answer', async () => {
+  let widgets: Widgets | undefined
+  const silent = { metadata: { name: 'example.com' }, versions: [] as object[] }
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+    prepare(api) {
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: THERE, silentGroup: silent })
+    },
+  })
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  await it.stop()
+  silent.versions = [{ version: 'v1', freshness: 'Stale' }]
+  widgets?.become(DEFINED)
+  it.start()
+  await waitFor(() => it.statuses()[0]?.lastError, { what: 'the reason' })
+  expect(it.statuses()).toMatchObject([{ phase: 'resolving', ready: false }])
+})
+
 test('a proxy that answers 404 in place of the API server deletes no objects', async () => {
   let widgets: Widgets | undefined
   await using it = await startWatchBed({

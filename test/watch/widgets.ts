@@ -41,12 +41,14 @@ interface WidgetsOptions {
   /** The widgets of a namespace. */
   namesIn(namespace: string): readonly string[]
   mayListDefinitions?: boolean
+  /** Another group, of an aggregated API that does not answer. */
+  silentGroup?: object
 }
 
 /** Serves widgets at resourceVersion 10, each of version 5; everything else as usual. */
 export function serveWidgets(
   api: ScriptedApi,
-  { begin, namesIn, mayListDefinitions = true }: WidgetsOptions,
+  { begin, namesIn, mayListDefinitions = true, silentGroup }: WidgetsOptions,
 ): Widgets {
   let state = begin
   const watches = new Set<ServerResponse>()
@@ -59,7 +61,10 @@ export function serveWidgets(
         metadata: { name: 'example.com' },
         versions: [{ version: 'v1', resources: [RESOURCE] }],
       }
-      json(response, 200, { kind: 'APIGroupDiscoveryList', items: state.isServed ? [group] : [] })
+      json(response, 200, {
+        kind: 'APIGroupDiscoveryList',
+        items: [...(state.isServed ? [group] : []), ...(silentGroup ? [silentGroup] : [])],
+      })
     } else if (path.endsWith('/customresourcedefinitions')) {
       if (mayListDefinitions) json(response, 200, listOf(state.isDefined ? [DEFINITION] : []))
       else json(response, 403, failure(403, 'Forbidden'))

@@ -138,12 +138,17 @@ async function listed(watches: Pick<WatchManager, 'statuses'>, signal: AbortSign
     const isLate = performance.now() - startMs > PATIENCE_MS
     const failed = statuses.find(
       ({ phase, ready, lastError }) =>
-        !ready && (phase === 'failing' || (isLate && phase !== 'listing' && lastError !== undefined)),
+        (!ready && phase === 'failing') ||
+        ((!ready || phase === 'waiting-for-kind') &&
+          isLate &&
+          phase !== 'listing' &&
+          lastError !== undefined),
     )
     if (failed) throw new Error(`${failed.title} cannot be read: ${failed.lastError ?? 'unknown'}`)
-    const isDone = statuses.every(
-      ({ phase, ready }) =>
-        phase === 'waiting-for-kind' || (ready && phase !== 'listing' && phase !== 'resolving'),
+    const isDone = statuses.every(({ phase, ready, lastError }) =>
+      phase === 'waiting-for-kind'
+        ? lastError === undefined
+        : ready && phase !== 'listing' && phase !== 'resolving',
     )
     if (statuses.length > 0 && isDone) return
     await pause(LOOK_MS, undefined, { signal }).catch(() => {})

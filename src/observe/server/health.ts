@@ -114,7 +114,7 @@ const PHASES: Record<string, string> = {
 function watchDetail(watch: WatchStatus, isOk = true): string | undefined {
   const { phase, lastError } = watch
   if (phase === STANDBY) return standbyDetail(watch)
-  if (phase === 'waiting-for-kind') return 'the cluster does not have this kind yet'
+  if (phase === 'waiting-for-kind') return lastError ?? 'the cluster does not have this kind yet'
   if (isReady(watch)) return isFarBehind(watch) ? `${isOk ? 'but ' : ''}${behindDetail(watch)}` : undefined
   return lastError === undefined ? (PHASES[phase] ?? phase) : watchError(lastError)
 }

@@ -37,7 +37,10 @@ async function discoverBelow(client: ClusterClient, path: string, signal: AbortS
   const answer = (await getJson(client, path, ACCEPT, signal)) as Answer
   if (answer.kind === 'APIGroupDiscoveryList') {
     const items = answer.items ?? []
-    const stale = items.filter(({ versions }) => versions.some(({ freshness }) => freshness === 'Stale'))
+    // The aggregator remembers the resources of an API that does not answer any more: only what it never read is unknown.
+    const stale = items.filter(({ versions }) =>
+      versions.some(({ freshness, resources = [] }) => freshness === 'Stale' && resources.length === 0),
+    )
     return {
       resources: items.flatMap(resourcesOfGroup),
       silentGroups: stale.map(({ metadata }) => metadata.name ?? ''),

@@ -25,14 +25,14 @@ import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
 import { hasPosition } from './progress.ts'
 import { createReflectorPool, type PoolParts } from './reflector-pool.ts'
-import { unresolved } from './reflector-status.ts'
+import { UNSURE, unresolved } from './reflector-status.ts'
 import { createRemovedWatches } from './removed-watches.ts'
 import type { SelectionParts } from './takeover.ts'
 import { backoffMs } from './timing.ts'
 
 interface ManagerParts
   extends SelectionParts,
-    Omit<PoolParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
+    Omit<PoolParts, 'offers' | 'clusterUid' | 'isDoubtful' | 'onEnd' | 'onReady'> {
   /** Turns entries into sources; by default those of events. */
   plan?: typeof planSources
 }
@@ -56,6 +56,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   /** Problems of the last plan that were logged. */
   let reported: Pick<ReadonlySet<string>, 'has'> = new Set()
   const awaited = new Set<string>()
+  /** Those of them that a part of the API that does not answer may have: they are new only if a definition has come. */
+  const doubtful = new Set<string>()
   /** Kinds that are defined, and not served as they are spelled. */
   const defined = new Map<string, Pick<PlannedSource, 'resource'>>()
   let entries: readonly WatchEntry[] = []
@@ -75,8 +77,10 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     clusterUid,
     offers: { watchList: true },
     onEnd: again,
+    isDoubtful: (kind) => doubtful.has(kind),
     onReady({ spelling }, wasAbsent) {
       awaited.delete(spelling)
+      doubtful.delete(spelling)
       if (wasAbsent) void noteArrived(spelling).catch(() => {})
     },
   })
@@ -136,7 +140,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     notServed = await findNotServed(catalogue, current, signal)
     await noteAbsent(catalogue, signal)
     const problems = new Map(plan.problems.map(({ entry, message }) => [message, entry.kind]))
-    for (const [kind, message] of notServed) problems.set(message, kind)
+    for (const [kind, message] of notServed) if (message !== UNSURE) problems.set(message, kind)
     for (const [message, kind] of problems) if (!reported.has(message)) log.error({ kind }, message)
     reported = problems
     await removed.markAbsent(plan, current, signal)
@@ -159,14 +163,18 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     current: string,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string>> {
-    const remembered = await removed.rememberedKinds(plan.waiting, current, signal)
-    return new Map(
-      plan.waiting.flatMap(({ kind }) => {
+    const { waiting, unsure } = plan
+    const remembered = await removed.rememberedKinds([...waiting, ...unsure], current, signal)
+    for (const [, { source }] of runs.entries())
+      if (unsure.some(({ kind }) => kind === source.spelling)) remembered.add(source.spelling)
+    return new Map([
+      ...waiting.flatMap(({ kind }): [string, string][] => {
         const other = otherVersionOf(kind, catalogue)
         if (other) return [[kind, otherVersionMessage(kind, other)]]
         return remembered.has(kind) ? [[kind, notServedMessage(kind)]] : []
       }),
-    )
+      ...unsure.flatMap(({ kind }): [string, string][] => (remembered.has(kind) ? [[kind, UNSURE]] : [])),
+    ])
   }
 
   /**
@@ -175,10 +183,13 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
    */
   async function noteAbsent(catalogue: Catalogue, signal: AbortSignal): Promise<void> {
     for (const kind of awaited) if (!entries.some((it) => it.kind === kind)) awaited.delete(kind)
-    for (const { kind } of plan.waiting) {
+    for (const { kind } of plan.waiting) doubtful.delete(kind)
+    for (const { kind } of [...plan.waiting, ...plan.unsure]) {
       // Only what was never seen: a kind that was watched before keeps its position.
       if (awaited.has(kind)) continue
-      if (await mayExist(kind, catalogue, signal)) continue
+      const isUnsure = plan.unsure.some((it) => it.kind === kind)
+      if (await mayExist(kind, catalogue, isUnsure, signal)) continue
+      if (isUnsure) doubtful.add(kind)
       await store.absentKinds.add(kind, signal)
       awaited.add(kind)
       log.info({ kind }, 'the cluster does not have this kind yet; waiting for it')
@@ -200,14 +211,19 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
 
   /**
    * True also while the API server does not answer. Without permission to list definitions a kind counts as absent: then nothing
-   * is lost, but what exists is sent as new.
+   * is lost, but what exists is sent as new; not while a part of the API does not answer.
    */
-  async function mayExist(kind: string, catalogue: Catalogue, signal: AbortSignal): Promise<boolean> {
+  async function mayExist(
+    kind: string,
+    catalogue: Catalogue,
+    isUnsure: boolean,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     try {
       const known = defined.get(kind)
       if (known && (await crdStateOf(client, known, signal)) === 'there') return true
       const found = await findDefined(client, kind, catalogue, signal)
-      if (typeof found === 'string') return false
+      if (typeof found === 'string') return isUnsure && found === 'hidden'
       if (!known)
         log.info({ kind }, 'the cluster defines this kind and does not serve it yet; waiting for it')
       defined.set(kind, found)

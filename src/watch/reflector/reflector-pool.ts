@@ -18,7 +18,9 @@ export interface PoolParts extends Omit<ReflectorParts, 'isGone' | 'report' | 'g
   indexOf?(source: string): IndexReader
   /** With leases a source runs only while this process holds its lease. */
   leases?: SourceLeases
-  /** A source watches; `wasAbsent`: it began because its kind, which was recorded as absent, had come. */
+  /** Whether a kind that was recorded as absent may have been in a part of the API that did not answer. */
+  isDoubtful(kind: string): boolean
+  /** A source watches; `wasAbsent`: its kind was recorded as absent. */
   onReady(source: PlannedSource, wasAbsent: boolean): void
   /** A source ended by itself. */
   onEnd(): void
@@ -50,9 +52,10 @@ export function createReflectorPool(parts: PoolParts) {
 
   async function start(planned: PlannedSource, stopped: AbortSignal): Promise<void> {
     const { spelling } = planned
-    const wasAbsent = await store.absentKinds.has(spelling, stopped)
+    const isRecorded = await store.absentKinds.has(spelling, stopped)
     // Whether metadata is gone for good matters to nobody.
     const custom = !planned.metadataOnly && (await crdStateOf(client, planned, stopped)) === 'there'
+    const wasAbsent = isRecorded && (custom || !parts.isDoubtful(spelling))
     const isAllNew = wasAbsent && !planned.adoption?.hasBegun
     const source = { ...planned, custom, wasAbsent, ...(isAllNew && { initial: 'emit' as const }) }
     const own = new AbortController()
@@ -62,7 +65,7 @@ export function createReflectorPool(parts: PoolParts) {
       if (!status.verified) compared(it.source, 0, 0)
       notServed.delete(source.key)
       log.info({ watch: source.title, position: status.resourceVersion }, 'watching')
-      parts.onReady(source, wasAbsent)
+      parts.onReady(source, isRecorded)
     }
     const report = reporter(source, status, onWatching)
     const progress = new WatchProgress(timing, random)

@@ -208,6 +208,8 @@ export function initialStatus({ key, title }: PlannedSource): WatchStatus {
   return { ...statusOf(title, 'listing', false), key }
 }
 
+export const UNSURE = 'a part of the API that may have this kind does not answer'
+
 /** Entries that have no source: they have just come, their kind is not there yet, or they contradict another. */
 export function unresolved(
   plan: WatchPlan,
@@ -231,8 +233,11 @@ export function unresolved(
         ? status(kind, 'waiting-for-kind', true)
         : status(kind, 'failing', false, message)
     }),
+    // One that was never watched is probably not installed.
     ...plan.unsure.map(({ kind }) =>
-      status(kind, 'resolving', false, 'a part of the API that may have this kind does not answer'),
+      notServed.has(kind)
+        ? status(kind, 'resolving', false, UNSURE)
+        : status(kind, 'waiting-for-kind', true, UNSURE),
     ),
     ...plan.undecided.map(({ source, message }) => status(source.title, 'failing', false, message)),
     ...plan.problems.map(({ entry, message }) => status(entry.kind, 'failing', false, message)),

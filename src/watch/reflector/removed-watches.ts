@@ -57,7 +57,7 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
     entries: readonly WatchEntry[],
     current: string,
     signal: AbortSignal,
-  ): Promise<ReadonlySet<string>> {
+  ): Promise<Set<string>> {
     const kinds = new Set<string>()
     const stored = entries.length === 0 ? [] : await store.stored(signal)
     for (const source of stored) {
