@@ -29,7 +29,7 @@ const client: ClusterClient = {
     if (path === '/api') return answer(200, CATALOGUE)
     if (path.startsWith('/apis/coordination') && path.includes('?')) return answer(200, { items: [] })
     if (path === '/apis') return answer(200, { ...CATALOGUE, items: [] })
-    return answer(404, {})
+    return answer(404, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 })
   },
   async send(_method, _path, body) {
     const lease = body as { metadata: object }
