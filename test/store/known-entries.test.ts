@@ -58,7 +58,7 @@ test('an entry of the index is small however many labels its object has, and a d
     },
   })
   const session = await it.watching()
-  const [many, some] = [labels(1_000_000), labels(10_000)]
+  const [many, some] = [labels(1_000_000), labels(4_000)]
   await session.commit([labelled('ADDED', 'many', 2, many), labelled('ADDED', 'some', 2, some)], '2', never)
   await session.commit([labelled('MODIFIED', 'many', 3, many)], '3', never)
   const bytes = await it.reader.hstrlen(it.keys.index(SOURCE.key), 'uid-of-many')
