@@ -116,14 +116,52 @@ test('failures of namespaces that failed before do not lengthen the pauses of ot
   expect(breaker.admit(true).kind).toBe('go')
 })
 
-test('a pause that the sink asked for is for all', () => {
+test('a pause that the sink asked for is for all, and one for failing namespaces for these', () => {
   const { breaker, clock } = opened()
   clock.pass(breaker.waitMs())
-  breaker.pause(20_000, true)
+  breaker.pause(20_000)
   clock.pass(19_999)
   expect([breaker.admit().kind, breaker.admit(true).kind]).toEqual(['wait', 'wait'])
   clock.pass(1)
+  breaker.pause(900_000, true)
   expect(breaker.admit().kind).toBe('probe')
+  clock.pass(899_000)
+  expect(breaker.admit(true).kind).toBe('wait')
+})
+
+test('a receiver that refuses everybody is not called without a pause', () => {
+  const clock = clockAt(10_000)
+  // The pauses of failing namespaces and of others are of different lengths.
+  let random = 1
+  const breaker = new CircuitBreaker(clock, () => (random = 1 - random))
+  for (let i = 0; i < 3; i++) breaker.failed()
+  let calls = 0
+  for (let ms = 0; ms < 60_000; ms += 10) {
+    clock.pass(10)
+    while (breaker.admit().kind === 'probe') calls++
+    breaker.failed()
+    breaker.failed()
+    breaker.failed()
+  }
+  expect(calls).toBeLessThan(60)
+})
+
+test('a namespace that failed is soon tried again, later after each further failure, and not after it passed', () => {
+  const clock = clockAt(0)
+  const failing = new FailingNamespaces(clock)
+  const untilMs = () => {
+    const sinceMs = clock.now()
+    for (let i = 0; i < 20; i++) failing.failed('shop')
+    while (failing.has('shop') && clock.now() - sinceMs < 100_000) clock.pass(100)
+    return clock.now() - sinceMs
+  }
+  expect(Array.from({ length: 9 }, untilMs)).toEqual([
+    500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000,
+  ])
+  expect(failing.failures('shop')).toBe(9)
+  failing.failed('shop')
+  failing.passed('shop')
+  expect([failing.has('shop'), failing.failures('shop')]).toEqual([false, 0])
 })
 
 test('of namespaces that fail, those that failed first are forgotten', () => {

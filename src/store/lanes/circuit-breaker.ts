@@ -11,6 +11,9 @@ const MAX_ASKED_PAUSE_MS = 3_600_000
 const PROBES = 3
 /** Only deliveries of failing namespaces wait: so much longer, for one of another namespace. */
 const FAILING_WAIT_MS = 100
+/** A namespace counts as failing for so long after its first failure, and twice as long after each further one. */
+const FAILING_MS = 500
+const MAX_FAILING_MS = 60_000
 /** Beyond that those that failed first are forgotten. */
 const MOST_NAMESPACES = 1_000
 
@@ -57,8 +60,7 @@ export class CircuitBreaker {
   /** In how many milliseconds it may admit a call. */
   waitMs(isSuspect = false): number {
     if (this.#openedMs === undefined) return 0
-    const { untilMs } = this.#suspects
-    const openMs = isSuspect ? untilMs + FAILING_WAIT_MS : Math.min(untilMs, this.#others.untilMs)
+    const openMs = isSuspect ? this.#suspects.untilMs + FAILING_WAIT_MS : this.#others.untilMs
     const ms = openMs - this.#clock.now()
     return ms > 0 ? ms : this.#probes >= (isSuspect ? PROBES - 1 : PROBES) ? FIRST_PAUSE_MS : 0
   }
@@ -92,12 +94,12 @@ export class CircuitBreaker {
     if (isRate || isSilent) this.pause(0, isSuspect)
   }
 
-  /** Opens for at least `ms`, whatever the rate, where the sink asked for it; `isSuspect` as for `failed`. */
+  /** Opens for at least `ms`, whatever the rate, where the sink asked for it; if `isSuspect`, for deliveries of failing namespaces alone. */
   pause(ms: number, isSuspect = false): void {
     const nowMs = this.#clock.now()
     this.#openedMs ??= nowMs
     this.#suspects.add(nowMs, ms, this.#random)
-    if (!isSuspect || ms > 0) this.#others.add(nowMs, ms, this.#random)
+    if (!isSuspect) this.#others.add(nowMs, ms, this.#random)
   }
 
   /** A probe ended without a result. */
@@ -132,16 +134,28 @@ class Pauses {
 }
 
 /**
- * Namespaces of which a delivery failed, and none passed since; objects of the cluster are one more. Who may create objects in one namespace can have many that a sink does not
- * take: probes are of other namespaces where there are any, so that they show whether the sink works.
+ * Namespaces of which a delivery failed a while ago, and none passed since; objects of the cluster are one more. Who may create objects in
+ * one namespace can have many that a sink does not take: probes are of other namespaces where there are any, so that they show whether the
+ * sink works. A namespace that failed as others did, because the sink was down for a moment, is soon tried again.
  */
 export class FailingNamespaces {
-  readonly #failing = new Set<string>()
+  readonly #clock: { now(): number }
+  readonly #failing = new Map<string, { failures: number; untilMs: number }>()
 
+  constructor(clock: { now(): number } = performance) {
+    this.#clock = clock
+  }
+
+  /** Failures of one moment are one. */
   failed(namespace = ''): void {
+    const nowMs = this.#clock.now()
+    const known = this.#failing.get(namespace)
+    if (known && known.untilMs > nowMs) return
+    const failures = (known?.failures ?? 0) + 1
+    const forMs = Math.min(FAILING_MS * 2 ** Math.min(failures - 1, 10), MAX_FAILING_MS)
     this.#failing.delete(namespace)
-    this.#failing.add(namespace)
-    const [oldest] = this.#failing
+    this.#failing.set(namespace, { failures, untilMs: nowMs + forMs })
+    const [oldest] = this.#failing.keys()
     if (this.#failing.size > MOST_NAMESPACES && oldest !== undefined) this.#failing.delete(oldest)
   }
 
@@ -150,6 +164,11 @@ export class FailingNamespaces {
   }
 
   has(namespace = ''): boolean {
-    return this.#failing.has(namespace)
+    return (this.#failing.get(namespace)?.untilMs ?? 0) > this.#clock.now()
+  }
+
+  /** How often it failed since it passed last. */
+  failures(namespace = ''): number {
+    return this.#failing.get(namespace)?.failures ?? 0
   }
 }

@@ -118,7 +118,8 @@ export class LaneOutcomes {
     if (failure.scope === 'sink' && failure.afterMs !== undefined && !isPassing) {
       // The pause may be for one object even if others succeeded only just before: a probe of another object finds out. A rate limit is for all.
       const isOfAll = failure.reason === 'rate-limited' || state.passedMs < performance.now() - RECENTLY_MS
-      breaker.pause(isOfAll ? failure.afterMs : Math.min(failure.afterMs, MAX_PAUSE_MS))
+      const pauseMs = isOfAll ? failure.afterMs : Math.min(failure.afterMs, MAX_PAUSE_MS)
+      breaker.pause(pauseMs, isSuspect && failure.reason !== 'rate-limited')
     }
     state.failed(this.#lane, failure)
     if (!isPassing) state.failingSinceMs = this.#services.outages.failed(state.name)

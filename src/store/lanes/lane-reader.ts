@@ -21,9 +21,12 @@ const UNKNOWN_BYTES = 512 * 1024
 /** A sink of which a read waits longer for room in the byte budget is held up by what it has in memory. */
 const HELD_UP_MS = 1_000
 const READ_AGAIN_MS = 500
-/** Between two reads of what is passed over, and more for each byte: a backlog of a sink that fails for all takes little processor time. */
-const PASS_OVER_MS = 100
+/** Between two reads of what is passed over, while the sink accepts deliveries of others. */
+const PASS_OVER_MS = 20
+/** Otherwise, and more for each byte: a backlog of a sink that fails for all takes little processor time. */
+const PASS_OVER_SLOWLY_MS = 100
 const PASS_OVER_BYTES_PER_MS = 1_024
+const PASSED_MS = 60_000
 const NEWER_MS = 15_000
 
 /** Where a lane is read from next, and whether there may be entries that were not read. */
@@ -48,8 +51,8 @@ export class LaneReading {
   #besides = 0
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
   #generation = 0
-  /** Namespaces of which deliveries are passed over. */
-  #passedOver: Set<string> | undefined
+  /** Namespaces of which deliveries are passed over, and whether they were failing then. */
+  #passedOver: Map<string, boolean> | undefined
 
   /** `isEmpty`: the lane is known to be empty in Redis. */
   constructor(services: LaneServices, lane: string, isEmpty: boolean) {
@@ -107,14 +110,29 @@ export class LaneReading {
    */
   mayPassOver({ breaker, ordered, failingNamespaces }: SinkState, window: LaneWindow): boolean {
     if (!breaker.isOpen() || ordered || !this.#isBehind || this.#isReading) return false
-    return window.size >= ENOUGH_TO_PROBE && !window.hasUntried(failingNamespaces)
+    return window.size >= ENOUGH_TO_PROBE && !window.hasCandidate(performance.now(), failingNamespaces)
   }
 
   /** These were let go of, and the lane is read on behind them until `restart`. */
-  passOver(items: readonly Item[]): void {
-    this.#passedOver ??= new Set()
-    for (const { delivery } of items) this.#passedOver.add(delivery.event.namespace ?? '')
-    this.#againMs = performance.now() + PASS_OVER_MS + costOfAll(items) / PASS_OVER_BYTES_PER_MS
+  passOver(items: readonly Item[], state: SinkState | undefined): void {
+    this.#passedOver ??= new Map()
+    for (const { delivery } of items) {
+      const { namespace = '' } = delivery.event
+      if (this.#passedOver.has(namespace)) continue
+      this.#passedOver.set(namespace, state?.failingNamespaces.has(namespace) === true)
+    }
+    const nowMs = performance.now()
+    const isSlow = !state || state.passedMs < nowMs - PASSED_MS
+    this.#againMs =
+      nowMs + (isSlow ? PASS_OVER_SLOWLY_MS + costOfAll(items) / PASS_OVER_BYTES_PER_MS : PASS_OVER_MS)
+  }
+
+  /** Whether deliveries of a namespace that may be tried again were passed over, and memory has none of them. */
+  hasPassedOver(failing: FailingNamespaces, window: LaneWindow): boolean {
+    const passedOver = this.#passedOver?.entries() ?? []
+    return [...passedOver].some(
+      ([namespace, wasFailing]) => wasFailing && !failing.has(namespace) && !window.hasOf(namespace),
+    )
   }
 
   /** Whether a delivery may be taken into memory: none that might overtake what was passed over. */
@@ -167,7 +185,7 @@ export class LaneReading {
     if (!this.#isBehind || this.#isReading || isPaused || performance.now() < this.#againMs) return false
     // What waits for a sink that fails takes no room from others, but for an object that has not failed: it may be well.
     if (window.size > 0 && breaker.isOpen())
-      return !window.hasUntried(failingNamespaces) && window.size < ENOUGH_TO_PROBE
+      return !window.hasCandidate(performance.now(), failingNamespaces) && window.size < ENOUGH_TO_PROBE
     return window.size < mostHeld(batchSize)
   }
 

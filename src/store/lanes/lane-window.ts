@@ -174,9 +174,13 @@ export class LaneWindow {
     this.#suspects.delete(chain)
   }
 
-  /** Is there a chain that has not failed, of a namespace that does not? */
-  hasUntried(failing: FailingNamespaces): boolean {
-    return this.#chains.values().some((it) => !this.#failed.has(it.key) && !isFailing(it, failing))
+  hasOf(namespace: string): boolean {
+    return this.#chains.values().some(({ items: [first] }) => namespaceOf(first) === namespace)
+  }
+
+  /** Is there a chain of a namespace that does not fail, which could be a probe, or is one? */
+  hasCandidate(nowMs: number, failing: FailingNamespaces): boolean {
+    return this.#chains.values().some((it) => it.notBeforeMs <= nowMs && !isFailing(it, failing))
   }
 
   /** All that is not under way, but the first delivery of so many chains: those that would be the first to be probes. */
@@ -186,12 +190,17 @@ export class LaneWindow {
       yield* chain.items.slice(Math.max(chain.busy, kept.has(chain) ? 1 : 0))
   }
 
-  /** First those of namespaces that do not fail; of them, those that failed longest ago or not at all. */
+  /** First those of namespaces that do not fail, or failed least; of them, those that failed longest ago or not at all. */
   #byTrust(chains: readonly Chain[], failing: FailingNamespaces): Chain[] {
-    const failedAt = (it: Chain) => this.#failed.get(it.key) ?? 0
-    return chains.toSorted(
-      (a, b) => Number(isFailing(a, failing)) - Number(isFailing(b, failing)) || failedAt(a) - failedAt(b),
-    )
+    const rankOf = (it: Chain): [number, number, number] => [
+      Number(isFailing(it, failing)),
+      failing.failures(namespaceOf(it.items[0])),
+      this.#failed.get(it.key) ?? 0,
+    ]
+    const ranked = chains.map((chain) => ({ chain, rank: rankOf(chain) }))
+    const compare = (a: readonly number[], b: readonly number[]) =>
+      a.reduce((sign, it, i) => sign || it - (b[i] as number), 0)
+    return ranked.toSorted((a, b) => compare(a.rank, b.rank)).map(({ chain }) => chain)
   }
 
   /** All of a chain that is not under way. */
@@ -249,7 +258,11 @@ function isReady({ busy, notBeforeMs, items }: Chain, nowMs: number): boolean {
 }
 
 function isFailing({ items: [first] }: Chain, failing: FailingNamespaces): boolean {
-  return first !== undefined && failing.has(first.delivery.event.namespace)
+  return first !== undefined && failing.has(namespaceOf(first))
+}
+
+function namespaceOf(item: Item | undefined): string {
+  return item?.delivery.event.namespace ?? ''
 }
 
 /** The first deliveries of a chain, up to one that waits for its log. */

@@ -154,7 +154,7 @@ export class LaneWorker {
     }
     if (passedOver.length > 0) {
       this.#entries.forget(passedOver)
-      this.#reading.passOver(passedOver)
+      this.#reading.passOver(passedOver, state)
     }
     if (moved.length > 0) acks.push(...this.#quarantine.follow(moved))
     if (acks.length > 0) void this.#acknowledge(acks, moved)
@@ -237,6 +237,8 @@ export class LaneWorker {
     this.#window.release(call.items)
     for (const { chain } of settled) this.#window.passed(chain)
     for (const { delivery } of delivered) state.failingNamespaces.passed(delivery.event.namespace)
+    for (const { item, reason } of dead)
+      if (isOfPeer(reason)) state.failingNamespaces.passed(item.delivery.event.namespace)
     const passed = delivered.length + dead.filter(({ reason }) => isOfPeer(reason)).length
     state.failureShare.note(passed, retries.length, performance.now())
     if (answered) this.#outcomes.passed(state, call)
@@ -304,24 +306,27 @@ export class LaneWorker {
    * Frees the memory of deliveries of a failing sink, or a paused target, for other lanes; they are read again later. Where others wait for it,
    * none of those that fail stays.
    */
-  #shrink({ breaker, failingNamespaces }: SinkState): void {
-    const isFailing = breaker.isOpen() || this.#outcomes.isTargetFailing
-    const kept = isFailing && this.#reading.lacksMemory(this.sink) ? 0 : KEPT_FOR_PROBES
-    const rest = [...this.#window.allBut(kept, failingNamespaces)]
+  #shrink(state: SinkState): void {
+    const isFailing = state.breaker.isOpen() || this.#outcomes.isTargetFailing
+    const { isPassingOver } = this.#reading
+    const kept = isFailing && this.#reading.lacksMemory(this.sink) ? Number(isPassingOver) : KEPT_FOR_PROBES
+    const rest = [...this.#window.allBut(kept, state.failingNamespaces)]
     if (rest.length === 0 || this.#calls.size > 0) return
     this.#forget(rest)
-    if (this.#reading.isPassingOver) this.#reading.passOver(rest)
+    if (isPassingOver) this.#reading.passOver(rest, state)
     else this.#reading.restart()
   }
 
   /** Looks behind deliveries of failing namespaces for one of another, as long as the breaker is open. */
   #passOver(state: SinkState): void {
-    if (this.#reading.isPassingOver && (!state.breaker.isOpen() || this.#window.size === 0))
-      return this.#reading.restart()
+    const { breaker, failingNamespaces: failing } = state
+    const isOver =
+      !breaker.isOpen() || this.#window.size === 0 || this.#reading.hasPassedOver(failing, this.#window)
+    if (this.#reading.isPassingOver && isOver) return this.#reading.restart()
     if (this.#calls.size > 0 || !this.#reading.mayPassOver(state, this.#window)) return
-    const rest = [...this.#window.allBut(KEPT_FOR_PROBES, state.failingNamespaces)]
+    const rest = [...this.#window.allBut(KEPT_FOR_PROBES, failing)]
     this.#forget(rest)
-    this.#reading.passOver(rest)
+    this.#reading.passOver(rest, state)
   }
 
   /** Removes deliveries from memory; they stay in Redis. */

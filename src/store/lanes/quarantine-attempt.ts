@@ -137,6 +137,7 @@ export class QuarantineAttempts {
       state.failingSinceMs = undefined
       this.#services.outages.passed(state.name)
       state.passed(startedMs)
+      state.failingNamespaces.passed(item.delivery.event.namespace)
     }
     const failed = retries[0]
     if (begun && !verdict.answered) await forgetUndelivered(chain)
