@@ -9,12 +9,12 @@ const MAX_PAUSE_MS = 15_000
 const MAX_ASKED_PAUSE_MS = 3_600_000
 /** Concurrent probes: where half of all calls fail, one of them succeeds. */
 const PROBES = 3
-/** Only deliveries of failing namespaces wait: so much longer, for one of another namespace. */
+/** Probes of failing namespaces come so much later, so that one of another namespace comes first. */
 const FAILING_WAIT_MS = 100
 /** A namespace counts as failing for so long after its first failure, and twice as long after each further one. */
 const FAILING_MS = 500
 const MAX_FAILING_MS = 60_000
-/** Beyond that those that failed first are forgotten. */
+/** Of more namespaces than these, those that failed longest ago are forgotten. */
 const MOST_NAMESPACES = 1_000
 
 /**

@@ -59,7 +59,10 @@ export class PreviousRoom {
   async giveUp(bytes: number): Promise<void> {
     const sizes = (await this.#sizes(ALL)).toSorted((a, b) => b.bytes - a.bytes)
     if (sumOf(sizes) < bytes) {
-      this.#log.debug({ bytes: sumOf(sizes) }, 'previous objects stay: they would not make room enough')
+      this.#log.debug(
+        { bytes: sumOf(sizes) },
+        'previous objects stay: deleting them would not make enough room',
+      )
       return
     }
     const sources: string[] = []

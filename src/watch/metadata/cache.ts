@@ -6,7 +6,7 @@ import { type Part, type Remembered, rememberLast, SharedTexts, Table } from './
 const TEXT_PER_OBJECT = 2_000
 /** All texts may take this part of the heap; twice of it where they are not Latin. */
 const HEAP_SHARE = 1 / 8
-/** So much of the bound is left after texts were evicted, so that not each change looks for the longest. */
+/** Texts are evicted down to this part of the bound, so that not every change has to look for the longest. */
 const ENOUGH_TEXT = 7 / 8
 
 /** Events about an object come after its deletion, too. */
@@ -48,7 +48,7 @@ export class MetadataCache {
     return this.#changed.promise
   }
 
-  /** When what is put or deleted now is. */
+  /** The time of what is put or deleted now. */
   get nowMs(): number {
     return this.#options.clock.now()
   }
