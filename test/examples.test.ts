@@ -8,7 +8,7 @@ import { waitFor } from './wait-for.ts'
 
 let elsewhere: Elsewhere
 beforeAll(() => {
-  elsewhere = installElsewhere()
+  elsewhere = installElsewhere('@types/node', 'libsql')
 })
 afterAll(() => elsewhere?.[Symbol.dispose]())
 

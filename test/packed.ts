@@ -1,12 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+// @ts-expect-error a script without types
+import { publishedManifest } from '../deploy/release/package.mjs'
 import { builtFolder } from './program.ts'
 
 export const ROOT = new URL('..', import.meta.url).pathname
 
-/** A folder outside of the repository in which kubeherald is installed as it ships, built from what lies here. */
+/** A folder outside of the repository in which kubeherald is installed as npm does, built from what lies here. */
 export interface Elsewhere extends Disposable {
   readonly folder: string
   /** Of the installed kubeherald. */
@@ -17,14 +19,19 @@ export interface Elsewhere extends Disposable {
   node(folder: string, ...args: string[]): { status: number | null; output: string }
 }
 
-export function installElsewhere(): Elsewhere {
+/** `own`: packages that a project there installs by itself. */
+export function installElsewhere(...own: readonly string[]): Elsewhere {
   const folder = mkdtempSync(join(tmpdir(), 'kubeherald-elsewhere-'))
   const modules = join(folder, 'node_modules')
   const home = join(modules, 'kubeherald')
   mkdirSync(home, { recursive: true })
-  copyFileSync(join(ROOT, 'package.json'), join(home, 'package.json'))
-  linkDependencies(modules)
   cpSync(builtFolder(), join(home, 'dist'), { recursive: true })
+  const manifest: { dependencies: Record<string, string> } = publishedManifest(join(home, 'dist/types'))
+  writeFileSync(join(home, 'package.json'), JSON.stringify(manifest))
+  for (const name of [...Object.keys(manifest.dependencies), ...own]) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+  }
   return {
     folder,
     main: join(home, 'dist/main.js'),
@@ -35,14 +42,6 @@ export function installElsewhere(): Elsewhere {
     },
     node: run,
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
-  }
-}
-
-/** What npm would install beside it. */
-function linkDependencies(modules: string): void {
-  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
-    if (name.startsWith('.') || name === 'kubeherald') continue
-    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
   }
 }
 

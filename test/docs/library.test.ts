@@ -15,7 +15,7 @@ const NAMES = ['first', 'signal', 'typed', 'kinds', 'checkpoint', 'store', 'faul
 let elsewhere: Elsewhere
 let demo: DemoCluster
 beforeAll(async () => {
-  elsewhere = installElsewhere()
+  elsewhere = installElsewhere('@types/node', '@kubernetes/client-node')
   demo = await startDemoCluster({ random: Math.random, clock: Date })
   for (const [i, name] of NAMES.entries()) writeFileSync(join(elsewhere.folder, `${name}.mts`), EXAMPLES[i]!)
 })

@@ -11,7 +11,7 @@ const LIMIT = 120_000
 
 let elsewhere: Elsewhere
 beforeAll(() => {
-  elsewhere = installElsewhere()
+  elsewhere = installElsewhere('@types/node')
   const write = (name: string, text: string) => writeFileSync(join(elsewhere.folder, name), text)
   write('pager.mts', pager)
   write('kit.test.mts', kit)
