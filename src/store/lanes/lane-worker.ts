@@ -1,4 +1,3 @@
-import type { ContainerLog } from '../../model/delivery.ts'
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
 import { classifyOutcomes, isOfPeer, LaneOutcomes, type Verdict } from './delivery-policy.ts'
@@ -8,24 +7,18 @@ import {
   fedEntries,
   type IsSelected,
   type Item,
-  LaneEntries,
+  type LaneEntries,
   type LaneEntryRead,
-  unreadableAck,
 } from './lane-entries.ts'
+import { LaneMemory } from './lane-memory.ts'
 import { LaneReading } from './lane-reader.ts'
-import { type Call, LaneCalls, LaneWindow } from './lane-window.ts'
+import { type Call, LaneCalls, type LaneWindow } from './lane-window.ts'
 import type { LaneOwner, LaneServices } from './owned-lanes.ts'
 import { LaneQuarantine, type Quarantine, type QuarantineMoves } from './quarantine.ts'
 import type { SinkState } from './sink-state.ts'
 
-/** Number of deliveries, each of another object, that a lane keeps in memory for probes while its sink fails. */
-const KEPT_FOR_PROBES = 3
-
 /** A sink that accepted or rejected a delivery in this time is expected to do so with those in flight. */
 const PASSES_MS = 2_000
-
-/** What a log counts in the byte budget: at most 16 KiB, and copies of it. */
-const LOG_COST = 64 * 1024
 
 /**
  * Processes one lane of a slot that this process owns: read ─▶ render ─▶ deliver ─▶ acknowledge. Each object has its own chain; calls of
@@ -38,8 +31,9 @@ export class LaneWorker {
   readonly #services: LaneServices
   readonly #owner: LaneOwner
   readonly #reading: LaneReading
+  readonly #memory: LaneMemory
   readonly #entries: LaneEntries
-  readonly #window = new LaneWindow()
+  readonly #window: LaneWindow
   readonly #calls = new LaneCalls()
   readonly #outcomes: LaneOutcomes
   readonly #quarantine: LaneQuarantine
@@ -62,8 +56,10 @@ export class LaneWorker {
     this.name = name
     this.sink = sinkOf(name)
     this.#token = token
-    this.#entries = new LaneEntries(services.recordOf)
     this.#reading = new LaneReading(services, name, isEmpty)
+    this.#memory = new LaneMemory(services, name, this.#reading, () => this.pump())
+    this.#window = this.#memory.window
+    this.#entries = this.#memory.entries
     this.#outcomes = new LaneOutcomes(services, name, this.#window)
     this.#quarantine = new LaneQuarantine(services, quarantine, {
       lane: name,
@@ -93,7 +89,7 @@ export class LaneWorker {
     const state = this.#services.sinks.get(this.sink)
     if (!state) return
     this.#expire(state)
-    this.#passOver(state)
+    if (!this.#memory.endsPassingOver(state) && this.#calls.size === 0) this.#memory.passOver(state)
     const isPaused = this.#outcomes.pausedUntilMs > performance.now()
     if (this.#reading.isHeldUp(state, this.#window.size)) {
       this.#move(this.#quarantine.stalled(state, this.#calls))
@@ -124,53 +120,11 @@ export class LaneWorker {
     }
   }
 
-  /** Takes entries that were read or fed into memory. Deliveries of a chain in quarantine follow it there. */
+  /** Takes entries that were read or fed into memory. */
   #accept(read: readonly LaneEntryRead[]): void {
-    const { budget, clock, sinks, logs } = this.#services
-    const state = sinks.get(this.sink)
-    const acks: Acknowledgement[] = []
-    const moved: Item[] = []
-    const passedOver: Item[] = []
-    for (const entry of read) {
-      const { id, count } = entry
-      const { items, unreadable, isSettled } = this.#entries.take(entry)
-      this.#reading.reached(id)
-      for (const it of unreadable) {
-        state?.unreadable(this.name, id, it)
-        acks.push(unreadableAck(id, count, it, clock.now()))
-      }
-      for (const item of items) {
-        if (!this.#reading.takes(item, state?.failingNamespaces)) {
-          passedOver.push(item)
-          continue
-        }
-        const log = this.#quarantine.has(item.chain) ? undefined : logs?.of(item.delivery)
-        if (log) this.#awaitLog(item, log)
-        budget.add(this.sink, item.cost)
-        if (this.#quarantine.has(item.chain)) moved.push(item)
-        else this.#window.add(item)
-      }
-      if (isSettled) acks.push({ entryId: id, count, places: [] })
-    }
-    if (passedOver.length > 0) {
-      this.#entries.forget(passedOver)
-      this.#reading.passOver(passedOver, state)
-    }
+    const { acks, moved } = this.#memory.take(read, (chain) => this.#quarantine.has(chain))
     if (moved.length > 0) acks.push(...this.#quarantine.follow(moved))
     if (acks.length > 0) void this.#acknowledge(acks, moved)
-  }
-
-  /** Holds a delivery, and with it its chain, until its log is there. */
-  #awaitLog(item: Item, log: Promise<ContainerLog | undefined>): void {
-    item.awaitsLog = true
-    item.cost += LOG_COST
-    void log.then((it) => {
-      // The process stops: another one delivers.
-      if (!it) return
-      item.delivery.logs = it
-      item.awaitsLog = false
-      this.pump()
-    })
   }
 
   /** Takes the deliveries of the next call; undefined if none can begin now. */
@@ -218,7 +172,7 @@ export class LaneWorker {
     const verdict = classifyOutcomes(own.items, own.outcomes)
     if (this.#dropped) {
       if (call.probe) state.breaker.released()
-      return this.#forget(own.items)
+      return this.#memory.forget(own.items)
     }
     this.#outcomes.took(state, { ...call, items: own.items }, own.outcomes)
     const end = this.#apply(state, { ...call, items: own.items }, verdict)
@@ -302,40 +256,9 @@ export class LaneWorker {
     })
   }
 
-  /**
-   * Frees the memory of deliveries of a failing sink, or a paused target, for other lanes; they are read again later. Where others wait for it,
-   * none of those that fail stays.
-   */
+  /** Calls that are under way hold what they have. */
   #shrink(state: SinkState): void {
-    const isFailing = state.breaker.isOpen() || this.#outcomes.isTargetFailing
-    const { isPassingOver } = this.#reading
-    const kept = isFailing && this.#reading.lacksMemory(this.sink) ? Number(isPassingOver) : KEPT_FOR_PROBES
-    const rest = [...this.#window.allBut(kept, state.failingNamespaces)]
-    if (rest.length === 0 || this.#calls.size > 0) return
-    this.#forget(rest)
-    if (isPassingOver) this.#reading.passOver(rest, state)
-    else this.#reading.restart()
-  }
-
-  /** Looks behind deliveries of failing namespaces for one of another, as long as the breaker is open. */
-  #passOver(state: SinkState): void {
-    const { breaker, failingNamespaces: failing } = state
-    const isOver =
-      !breaker.isOpen() || this.#window.size === 0 || this.#reading.hasPassedOver(failing, this.#window)
-    if (this.#reading.isPassingOver && isOver) return this.#reading.restart()
-    if (this.#calls.size > 0 || !this.#reading.mayPassOver(state, this.#window)) return
-    const rest = [...this.#window.allBut(KEPT_FOR_PROBES, failing)]
-    this.#forget(rest)
-    this.#reading.passOver(rest, state)
-  }
-
-  /** Removes deliveries from memory; they stay in Redis. */
-  #forget(items: Iterable<Item>): void {
-    const some = [...items]
-    this.#window.remove(some)
-    this.#entries.forget(some)
-    this.#services.budget.give(this.sink, costOfAll(some))
-    this.#checkDrained()
+    if (this.#calls.size === 0) this.#memory.shrink(state, this.#outcomes.isTargetFailing)
   }
 
   /** Takes the entries that a commit of this process wrote, without entries of others before them. */
@@ -360,7 +283,7 @@ export class LaneWorker {
 
   /** Redis went back to an older state: deliveries that are not in flight are read again. */
   resync(): void {
-    this.#forget(this.#window.idle())
+    this.#memory.forget(this.#window.idle())
     this.#entries.forgetAcknowledged()
     this.#reading.restart()
     this.pump()
@@ -391,7 +314,7 @@ export class LaneWorker {
   drop(): void {
     this.#dropped = true
     this.#disarm()
-    this.#forget(this.#window.idle())
+    this.#memory.forget(this.#window.idle())
     this.#reading.leave()
     this.#drained?.resolve()
   }
