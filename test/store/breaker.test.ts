@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { CircuitBreaker, FailingNamespaces } from '../../src/store/lanes/circuit-breaker.ts'
+import { CircuitBreaker } from '../../src/store/lanes/circuit-breaker.ts'
+import { FailingNamespaces } from '../../src/store/lanes/failing-namespaces.ts'
 
 function clockAt(startMs: number) {
   let now = startMs

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createClockJumps } from '../../src/store/lanes/outages.ts'
+import { createClockJumps } from '../../src/store/lanes/clock-jumps.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, numbered, ODD, scriptedSink, startLaneBed } from './lane-bed.ts'
 

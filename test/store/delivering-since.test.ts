@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
 import { keysOf } from '../../src/store/keys.ts'
-import { createClockJumps, createDeliveringSince } from '../../src/store/lanes/outages.ts'
+import { createClockJumps } from '../../src/store/lanes/clock-jumps.ts'
+import { createDeliveringSince } from '../../src/store/lanes/delivering-since.ts'
 import { openRedis } from '../../src/store/redis/connection.ts'
 import { startRedis } from '../servers/redis.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FailingNamespaces } from '../../src/store/lanes/circuit-breaker.ts'
+import { FailingNamespaces } from '../../src/store/lanes/failing-namespaces.ts'
 import type { Item } from '../../src/store/lanes/lane-entries.ts'
 import { LaneWindow } from '../../src/store/lanes/lane-window.ts'
 

@@ -4,6 +4,7 @@ import type { QueueStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { Keys } from '../keys.ts'
+import { createClockJumps } from '../lanes/clock-jumps.ts'
 import {
   archiveToLane,
   countableDeadLetters,
@@ -11,7 +12,6 @@ import {
   discardDeadLetters,
 } from '../lanes/dead-letter-actions.ts'
 import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.ts'
-import { createClockJumps } from '../lanes/outages.ts'
 import { PAGE_BYTES, PageSize } from '../lanes/page-size.ts'
 import { ForeignKeyError, isTransient, rootOf } from '../redis/redis-fault.ts'
 import { runScript, script } from '../redis/script.ts'

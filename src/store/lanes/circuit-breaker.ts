@@ -11,11 +11,6 @@ const MAX_ASKED_PAUSE_MS = 3_600_000
 const PROBES = 3
 /** Probes of failing namespaces come so much later, so that one of another namespace comes first. */
 const FAILING_WAIT_MS = 100
-/** A namespace counts as failing for so long after its first failure, and twice as long after each further one. */
-const FAILING_MS = 500
-const MAX_FAILING_MS = 60_000
-/** Of more namespaces than these, those that failed longest ago are forgotten. */
-const MOST_NAMESPACES = 1_000
 
 /**
  * Opens when 19 of the last 20 calls failed, or three since the last success, 2 s ago. A sink of which half of the calls fail
@@ -130,45 +125,5 @@ class Pauses {
     const doubledMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.count++, 10), MAX_PAUSE_MS)
     const backoffMs = doubledMs * (0.5 + random() / 2)
     this.untilMs = nowMs + Math.min(Math.max(leastMs, backoffMs), MAX_ASKED_PAUSE_MS)
-  }
-}
-
-/**
- * Namespaces of which a delivery failed a while ago, and none passed since; objects of the cluster are one more. Who may create objects in
- * one namespace can have many that a sink does not take: probes are of other namespaces where there are any, so that they show whether the
- * sink works. A namespace that failed as others did, because the sink was down for a moment, is soon tried again.
- */
-export class FailingNamespaces {
-  readonly #clock: { now(): number }
-  readonly #failing = new Map<string, { failures: number; untilMs: number }>()
-
-  constructor(clock: { now(): number } = performance) {
-    this.#clock = clock
-  }
-
-  /** Failures of one moment are one. */
-  failed(namespace = ''): void {
-    const nowMs = this.#clock.now()
-    const known = this.#failing.get(namespace)
-    if (known && known.untilMs > nowMs) return
-    const failures = (known?.failures ?? 0) + 1
-    const forMs = Math.min(FAILING_MS * 2 ** Math.min(failures - 1, 10), MAX_FAILING_MS)
-    this.#failing.delete(namespace)
-    this.#failing.set(namespace, { failures, untilMs: nowMs + forMs })
-    const [oldest] = this.#failing.keys()
-    if (this.#failing.size > MOST_NAMESPACES && oldest !== undefined) this.#failing.delete(oldest)
-  }
-
-  passed(namespace = ''): void {
-    this.#failing.delete(namespace)
-  }
-
-  has(namespace = ''): boolean {
-    return (this.#failing.get(namespace)?.untilMs ?? 0) > this.#clock.now()
-  }
-
-  /** How often it failed since it passed last. */
-  failures(namespace = ''): number {
-    return this.#failing.get(namespace)?.failures ?? 0
   }
 }

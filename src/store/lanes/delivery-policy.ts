@@ -1,6 +1,7 @@
 import type { Note, Outcome, Reason } from '../../sink/index.ts'
+import { type Call, SLOW_MS } from './lane-calls.ts'
 import type { Item } from './lane-entries.ts'
-import { type Call, type LaneWindow, SLOW_MS } from './lane-window.ts'
+import type { LaneWindow } from './lane-window.ts'
 import type { LaneServices } from './owned-lanes.ts'
 import type { SinkState } from './sink-state.ts'
 

@@ -1,5 +1,5 @@
 import { describeFault, isRefusal } from '../redis/redis-fault.ts'
-import type { FailingNamespaces } from './circuit-breaker.ts'
+import type { FailingNamespaces } from './failing-namespaces.ts'
 import { costOfAll, type FedEntry, type Item, type LaneEntryRead } from './lane-entries.ts'
 import type { LaneWindow } from './lane-window.ts'
 import type { LaneServices } from './owned-lanes.ts'

@@ -1,6 +1,7 @@
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
 import { classifyOutcomes, isOfPeer, LaneOutcomes, type Verdict } from './delivery-policy.ts'
+import { type Call, LaneCalls } from './lane-calls.ts'
 import {
   costOfAll,
   type FedEntry,
@@ -11,10 +12,11 @@ import {
   type LaneEntryRead,
 } from './lane-entries.ts'
 import { LaneMemory } from './lane-memory.ts'
+import { LaneQuarantine, type QuarantineMoves } from './lane-quarantine.ts'
 import { LaneReading } from './lane-reader.ts'
-import { type Call, LaneCalls, type LaneWindow } from './lane-window.ts'
+import type { LaneWindow } from './lane-window.ts'
 import type { LaneOwner, LaneServices } from './owned-lanes.ts'
-import { LaneQuarantine, type Quarantine, type QuarantineMoves } from './quarantine.ts'
+import type { Quarantine } from './quarantine.ts'
 import type { SinkState } from './sink-state.ts'
 
 /** A sink that accepted or rejected a delivery in this time is expected to do so with those in flight. */

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis'
 import type { Outcome, Sink } from '../../sink/index.ts'
 import type { Keys } from '../keys.ts'
 import { readHash } from '../redis/scan.ts'
+import type { ClockJumps } from './clock-jumps.ts'
 import type { Item } from './lane-entries.ts'
-import type { ClockJumps } from './outages.ts'
 import { SinkState, type SinkStateParts } from './sink-state.ts'
 
 export interface SinkRegistryParts {

@@ -7,8 +7,9 @@ import type { Message, Outcome, Reason, Sink } from '../../sink/index.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { noteAttempt } from '../history/history.ts'
 import type { Caller } from './call-sink.ts'
-import { CircuitBreaker, FailingNamespaces } from './circuit-breaker.ts'
+import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Retry, Verdict } from './delivery-policy.ts'
+import { FailingNamespaces } from './failing-namespaces.ts'
 import type { Item, UnreadableItem } from './lane-entries.ts'
 
 /** `shownTitle`: the title of its content as plain text, if the sink has read that. `renderedMs`: how long rendering took. */
