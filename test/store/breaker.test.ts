@@ -2,6 +2,12 @@ import { expect, test } from 'vitest'
 import { CircuitBreaker } from '../../src/store/lanes/circuit-breaker.ts'
 import { FailingNamespaces } from '../../src/store/lanes/failing-namespaces.ts'
 
+/** Returns the probe that it admits; undefined if it admits none. */
+function probeOf(breaker: CircuitBreaker, ofFailing = false) {
+  const admission = breaker.admit(ofFailing)
+  return admission.kind === 'probe' ? admission.probe : undefined
+}
+
 function clockAt(startMs: number) {
   let now = startMs
   return {
@@ -66,10 +72,37 @@ test('an answer to what was begun before it opened does not close it, one of a p
 test('a few probes are under way at once; one that said nothing makes room for the next', () => {
   const { breaker, clock } = opened()
   clock.pass(breaker.waitMs())
-  const kinds = Array.from({ length: 4 }, () => breaker.admit().kind)
-  expect(kinds).toEqual(['probe', 'probe', 'probe', 'wait'])
-  breaker.released()
-  expect(breaker.admit().kind).toBe('probe')
+  const [first, ...others] = Array.from({ length: 4 }, () => probeOf(breaker))
+  expect([first, ...others].map((it) => it !== undefined)).toEqual([true, true, true, false])
+  breaker.ended(first)
+  breaker.ended(first)
+  expect([breaker.admit().kind, breaker.admit().kind]).toEqual(['probe', 'wait'])
+})
+
+test('calls from before it opened, and probes from before a success, make no room for a probe', () => {
+  const { breaker, clock } = opened()
+  clock.pass(breaker.waitMs())
+  const before = [probeOf(breaker), probeOf(breaker), probeOf(breaker)]
+  clock.pass(60_000)
+  for (let i = 0; i < 10; i++) breaker.failed()
+  clock.pass(60_000)
+  expect(breaker.admit().kind).toBe('wait')
+  breaker.succeeded(clock.now())
+  for (let i = 0; i < 20; i++) breaker.failed()
+  clock.pass(60_000)
+  for (let i = 0; i < 3; i++) expect(breaker.admit().kind).toBe('probe')
+  for (const probe of before) breaker.ended(probe)
+  expect(breaker.admit().kind).toBe('wait')
+})
+
+test('lanes look again when the first of failing namespaces and others may be called', () => {
+  const { breaker, clock } = opened()
+  expect(breaker.nextMs()).toBe(breaker.waitMs())
+  clock.pass(breaker.waitMs())
+  expect(breaker.nextMs()).toBe(breaker.waitMs(true))
+  breaker.pause(20_000)
+  breaker.pause(900_000, true)
+  expect(breaker.nextMs()).toBe(20_000)
 })
 
 test('failures that were under way make the pause no longer; one of a probe does', () => {
@@ -78,7 +111,7 @@ test('failures that were under way make the pause no longer; one of a probe does
   for (let i = 0; i < 5; i++) breaker.failed()
   expect(breaker.waitMs()).toBe(firstMs)
   clock.pass(firstMs)
-  breaker.admit()
+  breaker.ended(probeOf(breaker))
   breaker.failed()
   expect(breaker.waitMs()).toBe(2 * firstMs)
 })
@@ -104,11 +137,13 @@ test('failures of namespaces that failed before do not lengthen the pauses of ot
   const { breaker, clock } = opened()
   for (let i = 0; i < 10; i++) {
     clock.pass(breaker.waitMs(true))
-    expect(breaker.admit(true).kind).toBe('probe')
+    const probe = probeOf(breaker, true)
+    expect(probe).toBeDefined()
+    breaker.ended(probe)
     breaker.failed(true)
   }
   expect(breaker.waitMs(true)).toBeGreaterThan(5_000)
-  expect(breaker.admit().kind).toBe('probe')
+  breaker.ended(probeOf(breaker))
   breaker.failed()
   expect(breaker.admit().kind).toBe('wait')
   clock.pass(breaker.waitMs())
@@ -139,11 +174,14 @@ test('a receiver that refuses everybody is not called without a pause', () => {
   let calls = 0
   for (let ms = 0; ms < 60_000; ms += 10) {
     clock.pass(10)
-    while (breaker.admit().kind === 'probe') calls++
-    breaker.failed()
-    breaker.failed()
-    breaker.failed()
+    const probes = [true, false, true, false].map((ofFailing) => probeOf(breaker, ofFailing))
+    for (const probe of probes.filter((it) => it !== undefined)) {
+      calls++
+      breaker.ended(probe)
+      breaker.failed()
+    }
   }
+  expect(calls).toBeGreaterThan(3)
   expect(calls).toBeLessThan(60)
 })
 

@@ -63,7 +63,7 @@ test.each<[string, Outcome, boolean]>([
 ])('of a slow call with %s, its objects are called alone: %o', (_, outcome, isSlow) => {
   const window = new LaneWindow()
   const items = ['x', 'y'].map((chain) => ({ chain }) as Item)
-  const call = { items, startedMs: performance.now() - 60_000, probe: false, noted: false }
+  const call = { items, startedMs: performance.now() - 60_000, probe: undefined, noted: false }
   const state = { adaptBatchSize() {} } as unknown as SinkState
   new LaneOutcomes({} as LaneServices, 'chat/a', window).took(state, call, [outcome, outcome])
   expect(['x', 'y'].map((chain) => window.isSlow(chain))).toEqual([isSlow, isSlow])

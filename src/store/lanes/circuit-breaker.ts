@@ -12,6 +12,11 @@ const PROBES = 3
 /** Probes of failing namespaces come so much later, so that one of another namespace comes first. */
 const FAILING_WAIT_MS = 100
 
+/** A call that an open breaker admitted. */
+export type Probe = symbol
+
+type Admission = { kind: 'go' } | { kind: 'probe'; probe: Probe } | { kind: 'wait'; ms: number }
+
 /**
  * Opens when 19 of the last 20 calls failed, or three since the last success, 2 s ago. A sink of which half of the calls fail
  * stays closed. While open, a few probes are sent at growing intervals; one success closes it. The longest interval is short, so that
@@ -26,10 +31,11 @@ export class CircuitBreaker {
   #passedMs = Number.NEGATIVE_INFINITY
   #failedInARow = 0
   #openedMs: number | undefined
-  /** For deliveries of failing namespaces, and for others. */
-  readonly #suspects = new Pauses()
+  /** Pauses of deliveries of failing namespaces, and of the others. */
+  readonly #failing = new Pauses()
   readonly #others = new Pauses()
-  #probes = 0
+  /** Probes under way. */
+  readonly #probes = new Set<Probe>()
 
   constructor(clock: { now(): number }, random: () => number) {
     this.#clock = clock
@@ -37,27 +43,35 @@ export class CircuitBreaker {
   }
 
   /**
-   * May a call begin? `probe`: with one delivery only, to find out whether the sink is back. `isSuspect`: all that could be sent is of
-   * failing namespaces; then one probe is left for others.
+   * Returns whether a call may begin. A probe is a call of one delivery, which finds out whether the sink is back: call `ended` with it.
+   * `ofFailing`: all that could be sent is of failing namespaces; then one probe is left for others.
    */
-  admit(isSuspect = false): { kind: 'go' } | { kind: 'probe' } | { kind: 'wait'; ms: number } {
+  admit(ofFailing = false): Admission {
     if (this.#openedMs === undefined) return { kind: 'go' }
-    const ms = this.waitMs(isSuspect)
+    const ms = this.waitMs(ofFailing)
     if (ms > 0) return { kind: 'wait', ms }
-    this.#probes++
-    return { kind: 'probe' }
+    const probe = Symbol('probe')
+    this.#probes.add(probe)
+    return { kind: 'probe', probe }
   }
 
   isOpen(): boolean {
     return this.#openedMs !== undefined
   }
 
-  /** In how many milliseconds it may admit a call. */
-  waitMs(isSuspect = false): number {
+  /** Returns the milliseconds until it may admit a call; 0 if it does now. */
+  waitMs(ofFailing = false): number {
     if (this.#openedMs === undefined) return 0
-    const openMs = isSuspect ? this.#suspects.untilMs + FAILING_WAIT_MS : this.#others.untilMs
+    const openMs = ofFailing ? this.#failing.untilMs + FAILING_WAIT_MS : this.#others.untilMs
     const ms = openMs - this.#clock.now()
-    return ms > 0 ? ms : this.#probes >= (isSuspect ? PROBES - 1 : PROBES) ? FIRST_PAUSE_MS : 0
+    if (ms > 0) return ms
+    return this.#probes.size >= (ofFailing ? PROBES - 1 : PROBES) ? FIRST_PAUSE_MS : 0
+  }
+
+  /** Returns the milliseconds until it may admit calls that it does not admit now, of failing namespaces or others. */
+  nextMs(): number {
+    const waits = [this.waitMs(), this.waitMs(true)].filter((ms) => ms > 0)
+    return waits.length > 0 ? Math.min(...waits) : FIRST_PAUSE_MS
   }
 
   /** A call that began at `sinceMs` succeeded: closes the breaker, unless the call is from before it opened. */
@@ -66,47 +80,47 @@ export class CircuitBreaker {
     this.#note(true)
     this.#passedMs = this.#clock.now()
     this.#failedInARow = 0
-    this.#suspects.count = 0
+    this.#failing.count = 0
     this.#others.count = 0
-    this.#probes = 0
+    this.#probes.clear()
     if (this.#openedMs !== undefined) this.#calls = []
     this.#openedMs = undefined
   }
 
-  /** A call failed as a whole, which may open the breaker. `isSuspect`: all of it was of namespaces that had failed before. */
-  failed(isSuspect = false): void {
-    this.released()
+  /** A call failed as a whole, which may open the breaker. `ofFailing`: all of it was of namespaces that had failed before. */
+  failed(ofFailing = false): void {
     const nowMs = this.#clock.now()
     if (this.#openedMs !== undefined) {
       // Calls that were in flight together add one pause.
-      if ((isSuspect ? this.#suspects : this.#others).untilMs <= nowMs) this.pause(0, isSuspect)
+      if (!ofFailing && this.#others.untilMs <= nowMs) this.pause(0)
+      else if (this.#failing.untilMs <= nowMs) this.pause(0, true)
       return
     }
     this.#note(false)
     this.#failedInARow++
     const isRate = this.#calls.filter((passed) => !passed).length >= OPENS_AT
     const isSilent = this.#failedInARow >= FEW && nowMs - this.#passedMs > SILENT_MS
-    if (isRate || isSilent) this.pause(0, isSuspect)
+    if (isRate || isSilent) this.pause(0, ofFailing)
   }
 
-  /** Opens for at least `ms`, whatever the rate, where the sink asked for it; if `isSuspect`, for deliveries of failing namespaces alone. */
-  pause(ms: number, isSuspect = false): void {
+  /** Opens for at least `ms`, whatever the rate, where the sink asked for it; if `ofFailing`, for deliveries of failing namespaces alone. */
+  pause(ms: number, ofFailing = false): void {
     const nowMs = this.#clock.now()
     this.#openedMs ??= nowMs
-    this.#suspects.add(nowMs, ms, this.#random)
-    if (!isSuspect) this.#others.add(nowMs, ms, this.#random)
+    this.#failing.add(nowMs, ms, this.#random)
+    if (!ofFailing) this.#others.add(nowMs, ms, this.#random)
   }
 
-  /** A probe ended without a result. */
-  released(): void {
-    this.#probes = Math.max(0, this.#probes - 1)
+  /** A call ended, whatever came of it: its probe, if it was one, makes room for the next. */
+  ended(probe: Probe | undefined): void {
+    if (probe) this.#probes.delete(probe)
   }
 
   /** The cause may be over: the next call is a probe. */
   reset(): void {
-    this.#suspects.untilMs = this.#clock.now()
+    this.#failing.untilMs = this.#clock.now()
     this.#others.untilMs = this.#clock.now()
-    this.#probes = 0
+    this.#probes.clear()
   }
 
   #note(passed: boolean): void {

@@ -75,7 +75,7 @@ export class LaneOutcomes {
     let failure: Retry | undefined
     let target: Retry | undefined
     const namespaces = state.failingNamespaces
-    const isSuspect = verdict.retries.every(({ item }) => namespaces.has(item.delivery.event.namespace))
+    const ofFailing = verdict.retries.every(({ item }) => namespaces.has(item.delivery.event.namespace))
     for (const { item, outcome } of verdict.retries) {
       state.retried(outcome)
       item.tries++
@@ -93,7 +93,7 @@ export class LaneOutcomes {
       else if (!failure || outcome.scope === 'sink') failure = outcome
     }
     if (target) this.#targetFailed(state, target)
-    if (failure && !verdict.answered) this.#sinkFailed(state, failure, { call, isSuspect })
+    if (failure && !verdict.answered) this.#sinkFailed(state, failure, { call, ofFailing })
     return alone
   }
 
@@ -109,18 +109,18 @@ export class LaneOutcomes {
   #sinkFailed(
     state: SinkState,
     failure: Retry,
-    { call, isSuspect }: { call: Call; isSuspect: boolean },
+    { call, ofFailing }: { call: Call; ofFailing: boolean },
   ): void {
     const { breaker } = state
     const isPassing = state.passedMs >= call.startedMs
     call.noted = true
-    breaker.failed(isSuspect)
+    breaker.failed(ofFailing)
     // If others succeed meanwhile, the requested pause is for this object alone.
     if (failure.scope === 'sink' && failure.afterMs !== undefined && !isPassing) {
       // The pause may be for one object even if others succeeded only just before: a probe of another object finds out. A rate limit is for all.
       const isOfAll = failure.reason === 'rate-limited' || state.passedMs < performance.now() - RECENTLY_MS
       const pauseMs = isOfAll ? failure.afterMs : Math.min(failure.afterMs, MAX_PAUSE_MS)
-      breaker.pause(pauseMs, isSuspect && failure.reason !== 'rate-limited')
+      breaker.pause(pauseMs, ofFailing && failure.reason !== 'rate-limited')
     }
     state.failed(this.#lane, failure)
     if (!isPassing) state.failingSinceMs = this.#services.outages.failed(state.name)

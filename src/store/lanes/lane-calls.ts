@@ -1,4 +1,5 @@
 import type { Outcome } from '../../sink/index.ts'
+import type { Probe } from './circuit-breaker.ts'
 import type { Item } from './lane-entries.ts'
 import type { SinkState } from './sink-state.ts'
 
@@ -7,8 +8,9 @@ export interface Call {
   items: readonly Item[]
   /** By a clock that never jumps. */
   startedMs: number
-  probe: boolean
-  /** The breaker knows what came of it. */
+  /** Set if the open breaker admitted it. */
+  probe: Probe | undefined
+  /** The breaker was informed of its success or failure. */
   noted: boolean
 }
 

@@ -157,10 +157,10 @@ export class LaneWindow {
     return this.#failed.get(chain)
   }
 
-  /** `isSuspect`: its failure may be its own fault, so that it is called alone from now on. */
-  failed(chain: string, nowMs: number, pauseMs: number, isSuspect: boolean): void {
+  /** `isOwnFault`: its failure may be, so that it is called alone from now on. */
+  failed(chain: string, nowMs: number, pauseMs: number, isOwnFault: boolean): void {
     remember(this.#failed, chain, nowMs)
-    if (isSuspect) remember(this.#suspects, chain, true)
+    if (isOwnFault) remember(this.#suspects, chain, true)
     const it = this.#chains.get(chain)
     if (!it) return
     it.notBeforeMs = nowMs + pauseMs

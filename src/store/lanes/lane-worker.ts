@@ -138,20 +138,20 @@ export class LaneWorker {
     if (!this.#calls.isFree(state, nowMs) || !this.#window.hasReady(nowMs)) return undefined
     if (this.#awaitsMore(state, nowMs)) return undefined
     const failing = state.failingNamespaces
-    const isSuspect = state.breaker.isOpen() && !this.#window.hasReady(nowMs, failing)
-    const admission = state.breaker.admit(isSuspect)
+    const ofFailing = state.breaker.isOpen() && !this.#window.hasReady(nowMs, failing)
+    const admission = state.breaker.admit(ofFailing)
     if (admission.kind === 'wait') {
       state.awaitBreaker()
       return undefined
     }
-    const probe = admission.kind === 'probe'
+    const probe = admission.kind === 'probe' ? admission.probe : undefined
     // Half of the room at most, so that an object whose call hangs leaves some for others.
     const room = Math.ceil(this.#calls.room(state, nowMs) / 2)
     const size = probe ? 1 : Math.min(state.batchSize, room)
     const { ordered, joins: joined } = state
-    const items = this.#window.pick({ size, nowMs, ordered, joined, probe, failing })
+    const items = this.#window.pick({ size, nowMs, ordered, joined, probe: probe !== undefined, failing })
     if (items.length === 0) {
-      if (probe) state.breaker.released()
+      state.breaker.ended(probe)
       return undefined
     }
     const call = { items, startedMs: nowMs, probe, noted: false }
@@ -168,14 +168,12 @@ export class LaneWorker {
   async #deliver(state: SinkState, call: Call): Promise<void> {
     using trace = state.trace(this.name, call.items)
     const outcomes = await state.deliver(call.items, trace)
+    state.breaker.ended(call.probe)
     state.noteBatch(call.items.length, performance.now() - call.startedMs)
     const own = this.#calls.end(call, outcomes)
     this.#services.budget.give(this.sink, costOfAll(own.handedOver))
     const verdict = classifyOutcomes(own.items, own.outcomes)
-    if (this.#dropped) {
-      if (call.probe) state.breaker.released()
-      return this.#memory.forget(own.items)
-    }
+    if (this.#dropped) return this.#memory.forget(own.items)
     this.#outcomes.took(state, { ...call, items: own.items }, own.outcomes)
     const end = this.#apply(state, { ...call, items: own.items }, verdict)
     this.pump()
@@ -209,7 +207,6 @@ export class LaneWorker {
       }
       if (call.noted && state.breaker.isOpen()) this.#shrink(state)
     }
-    if (call.probe && !call.noted) state.breaker.released()
     if (laterMs !== undefined) this.#outcomes.pause(laterMs)
     return acks.length > 0 ? this.#acknowledge(acks, [...settled, ...moved]) : undefined
   }

@@ -130,6 +130,7 @@ export class QuarantineAttempts {
     using trace = begun ? undefined : state.trace(chain.lane, items)
     const startedMs = begun?.startedMs ?? performance.now()
     const outcomes = begun ? [await begun.outcome] : await state.deliver(items, trace)
+    if (admission.kind === 'probe') state.breaker.ended(admission.probe)
     if (begun) this.#noteHandedOver(item, outcomes[0], startedMs)
     const verdict = classifyOutcomes(items, outcomes)
     const { dead, retries, laterMs } = verdict
@@ -141,9 +142,7 @@ export class QuarantineAttempts {
     }
     const failed = retries[0]
     if (begun && !verdict.answered) await forgetUndelivered(chain)
-    if (!verdict.answered && admission.kind === 'probe')
-      if (failed && !state.isAborted) state.breaker.failed(true)
-      else state.breaker.released()
+    if (admission.kind === 'probe' && failed && !state.isAborted) state.breaker.failed(true)
     if (failed) {
       if (state.isAborted) return false
       const end = this.#failed(chain, state, failed.outcome, { note, startedMs })

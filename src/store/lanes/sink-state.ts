@@ -217,7 +217,7 @@ export class SinkState {
         this.#timer = undefined
         this.#parts.onAvailable(this.name)
       },
-      Math.max(1, this.breaker.waitMs() || this.breaker.waitMs(true)),
+      Math.max(1, this.breaker.nextMs()),
     )
   }
 
