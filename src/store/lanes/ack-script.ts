@@ -52,7 +52,7 @@ export interface Acknowledgement {
 /** The acknowledgements of one lane that go together. */
 export interface LaneAcks {
   lane: string
-  /** Of the lane's slot. */
+  /** The token of the lane's slot. */
   token: string
   acks: readonly Acknowledgement[]
   /** For a quarantine lane. */

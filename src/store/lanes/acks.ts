@@ -55,9 +55,9 @@ interface AcksParts {
 const MOST_ACKS = 500
 const MOST_BYTES = 4 * 1024 * 1024
 const AGAIN_MS = 100
-/** So long deliveries that are made wait for others to be acknowledged with: what a crash meanwhile repeats. */
+/** How long a finished delivery waits for others to be acknowledged in the same script. A crash in this time repeats it. */
 const GATHER_MS = 100
-/** Unless so many wait, of a lane or of all. */
+/** Number of finished deliveries, of a lane or of all, that are acknowledged without that wait. */
 const MANY_OF_LANE = 8
 const MANY = 64
 const DELIVERIES = 'deliveries'

@@ -26,7 +26,7 @@ export interface ByteBudget {
 const SHARE = 1 / 8
 /** What is larger than this part of its share needs no more room. */
 const MOST_NEEDED = 1 / 2
-/** Of the object's JSON: the bytes as read, the message, its body, and the copy on its way to the socket. */
+/** Copies of the object's JSON in memory: the bytes as read, the message, its body, and the copy on its way to the socket. */
 const COPIES = 4
 /** Header, chain, message. */
 const FIXED_BYTES = 2_048

@@ -8,7 +8,7 @@ import { cutText } from '../../text/redact.ts'
 const REPORT_AFTER_ABORT_MS = 1_000
 /** Calls that begin within this time share a deadline: a timer and a signal for each would cost more than the call. */
 const SHARED_MS = 500
-/** Of the deadline, at most: no call loses more of its time. */
+/** Calls share a timer only if none loses more than this part of its deadline. */
 const SHARED_PART = 0.05
 
 /** One deadline for the calls of a moment. */

@@ -134,7 +134,7 @@ class Pauses {
   untilMs = 0
   count = 0
 
-  /** Of at least `leastMs`. */
+  /** Begins a pause of at least `leastMs`. */
   add(nowMs: number, leastMs: number, random: () => number): void {
     const doubledMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.count++, 10), MAX_PAUSE_MS)
     const backoffMs = doubledMs * (0.5 + random() / 2)

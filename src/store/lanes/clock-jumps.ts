@@ -1,6 +1,6 @@
 /** Smaller differences are those of a clock that is being corrected, or of a busy machine. */
 const LEAST_MS = 5_000
-/** So many are remembered, each with its time. */
+/** Maximum number of jumps that are remembered, each with its time. */
 const MOST_JUMPS = 1_000
 
 /** How far the wall clock has jumped: it was set, or the machine slept. Ages that are taken by it leave that out. */
@@ -8,8 +8,8 @@ export interface ClockJumps {
   /** Returns all jumps since the start together, in milliseconds; negative where it went back. */
   totalMs(): number
   /**
-   * Returns the Unix time, in milliseconds, that what is `ms` old was given by the wall clock of then: the time of jumps since is no
-   * age. What was given a later time is younger, or as old where the clock went back meanwhile.
+   * Returns the Unix time in milliseconds that the wall clock showed `ms` ago: the size of jumps since then is left out. What has a later
+   * time is younger, or as old if the clock went back meanwhile.
    */
   agoMs(ms: number): number
 }

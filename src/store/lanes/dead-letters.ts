@@ -131,7 +131,7 @@ export interface DeadLetterGroup {
   /** When the first and the last of them were given up, Unix milliseconds. */
   oldestMs: number
   newestMs: number
-  /** Of the newest: what the sink answered. */
+  /** What the sink answered to the newest of them. */
   detail: string
 }
 
@@ -180,7 +180,7 @@ export async function* oldestDeadLetters(
   }
 }
 
-/** Of the values. */
+/** Returns the bytes of the values; names are not counted. */
 function bytesOf(fields: readonly Buffer[]): number {
   return fields.reduce((sum, field, i) => sum + (i % 2 === 1 ? field.length : 0), 0)
 }

@@ -236,14 +236,14 @@ export function mayBeOwnFault({ scope, reason }: Retry): boolean {
   return reason !== 'rate-limited' && scope !== 'target'
 }
 
-/** A digest, and a target that fails, take as long whichever objects are in the call. */
+/** A slow digest, or a slow target, is not the fault of objects in the call. */
 function mayBeSlow(outcome: Outcome): boolean {
   if (outcome.kind === 'delivered') return outcome.note !== 'digest'
   return outcome.kind !== 'retry' || outcome.scope !== 'target'
 }
 
 /**
- * Does the object fail alone? Then it is quarantined. Whatever the sink answers of its reach, a failure is the object's own when others
+ * Returns true if the object fails alone, and so is quarantined. Whatever the sink answers of its reach, a failure is the object's own when others
  * succeeded since it failed before: a receiver may cut the connection, or answer 403, for this one alone. The first failure is the
  * object's own where the sink reports the scope `event` and others succeeded during the call.
  */
@@ -253,7 +253,7 @@ export function failsAlone(failure: Retry, { passedMs, failedBeforeMs, calledMs 
   return failure.scope === 'event' && passedMs > calledMs
 }
 
-/** Of a quarantined delivery. */
+/** The failures of a quarantined delivery. */
 interface QuarantineFacts {
   /** How often it failed while others succeeded, this time included. */
   tries: number

@@ -10,9 +10,9 @@ import { evalScript } from '../redis/script.ts'
 import { IS_FOREIGN } from './dead-letter-actions.ts'
 import { lanesIn } from './register.ts'
 
-/** Of `maxmemory`: watches pause at 80 %. */
+/** The part of `maxmemory` up to which dead letters are enqueued again. Watches pause at 80 %. */
 const MOST_MEMORY = 0.7
-/** Of a sink's bound in bytes, beyond which its oldest deliveries become dead letters. */
+/** The part of a sink's bound in bytes up to which its dead letters are enqueued again. Beyond the bound the oldest deliveries become dead letters. */
 const MOST_OF_BOUND = 0.25
 const MOST_WAITING = 1_000
 

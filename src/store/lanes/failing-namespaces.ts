@@ -1,7 +1,7 @@
-/** A namespace counts as failing for so long after its first failure, and twice as long after each further one. */
+/** How long a namespace counts as failing after its first failure. Each further one doubles it. */
 const FAILING_MS = 500
 const MAX_FAILING_MS = 60_000
-/** Of more namespaces than these, those that failed longest ago are forgotten. */
+/** Maximum number of namespaces that are remembered. The one that failed longest ago is forgotten first. */
 const MOST_NAMESPACES = 1_000
 
 /**

@@ -16,7 +16,7 @@ export interface Call {
 
 /** A delivery under way that was handed over to its chain's own lane. */
 export interface InFlight {
-  /** Of the event. */
+  /** The event's id. */
   id: string
   startedMs: number
   outcome: Promise<Outcome>
@@ -36,9 +36,9 @@ interface HandedOver {
 
 /** A call that takes longer waits for a slow object or a slow sink, and no longer counts. */
 export const SLOW_MS = 3_000
-/** Deliveries under way, or made and not acknowledged: so many of a lane may come again after a crash. */
+/** Maximum number of deliveries of a lane that are under way, or finished and not acknowledged: a crash repeats them. */
 const MOST_BEGUN = 20
-/** Of a sink that sends several deliveries in one request. */
+/** Maximum number of calls of a lane whose sink sends several deliveries in one request. */
 const JOINED_CALLS = 4
 const MOST_SLOW_CALLS = 8
 const MOST_CALLS = 128
@@ -87,7 +87,7 @@ export class LaneCalls {
     }
   }
 
-  /** So many deliveries more were made and are not acknowledged; negative when they are. */
+  /** `n` more deliveries are finished and not acknowledged; negative when they are acknowledged. */
   acknowledging(n: number): void {
     this.#unacknowledged += n
   }
@@ -100,7 +100,7 @@ export class LaneCalls {
     return MOST_BEGUN - begun
   }
 
-  /** May one more call begin? Calls that take long do not count, as long as the sink answers others. */
+  /** Returns true if one more call may begin. Calls that take long do not count, as long as the sink answers others. */
   isFree(state: SinkState, nowMs: number): boolean {
     const since = nowMs - SLOW_MS
     let young = 0

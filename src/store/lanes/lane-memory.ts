@@ -39,7 +39,7 @@ export class LaneMemory {
     this.entries = new LaneEntries(services.recordOf)
   }
 
-  /** Takes entries that were read or fed. `isQuarantined` tells which chains are in quarantine. */
+  /** Takes entries that were read or fed. `isQuarantined`: whether a chain is in quarantine. */
   take(read: readonly LaneEntryRead[], isQuarantined: (chain: string) => boolean): Taken {
     const { budget, clock, sinks, logs } = this.#services
     const state = sinks.get(this.#sink)

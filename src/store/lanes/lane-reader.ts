@@ -14,9 +14,9 @@ const MOST_FED = 64
 const READ_BYTES = 1024 * 1024
 const READ_PART = 1 / 4
 const MOST_ENTRIES = 16
-/** Entries may be larger than those before. Beyond so many times what was reserved, the rest is left for the next read. */
+/** A read stops after this multiple of the reserved bytes: entries may be larger than those before. */
 const MOST_OF_RESERVED = 4
-/** What an entry is taken for before the first was read. */
+/** Assumed size of an entry until one was read. */
 const UNKNOWN_BYTES = 512 * 1024
 /** A sink of which a read waits longer for room in the byte budget is held up by what it has in memory. */
 const HELD_UP_MS = 1_000
@@ -82,7 +82,7 @@ export class LaneReading {
     return this.#isBehind && this.#againMs > nowMs ? this.#againMs : undefined
   }
 
-  /** Will more come soon? */
+  /** Returns true if a read is under way, or due without a pause. */
   goesOn(nowMs: number): boolean {
     return !this.isDone && this.#againMs <= nowMs
   }
@@ -105,8 +105,8 @@ export class LaneReading {
   }
 
   /**
-   * Is memory full of deliveries of failing namespaces, while the breaker is open and there is more? Then one of another namespace may be
-   * behind them, and its success would close the breaker.
+   * Returns true if memory is full of deliveries of failing namespaces while the breaker is open and more deliveries wait: one of another
+   * namespace may be behind them, and its success would close the breaker.
    */
   mayPassOver({ breaker, ordered, failingNamespaces }: SinkState, window: LaneWindow): boolean {
     if (!breaker.isOpen() || ordered || !this.#isBehind || this.#isReading) return false
@@ -147,7 +147,7 @@ export class LaneReading {
     this.#againMs = 0
   }
 
-  /** Does an entry that was not read follow the last one immediately? `held` deliveries are in memory. */
+  /** Returns true if the entry `id`, which was not read, follows the last known one immediately. `held`: number of deliveries in memory. */
   isFollowedBy(id: string, held: number): boolean {
     return this.isDone && isAfter(id, this.#lastId) && held <= 4 * ENOUGH
   }
@@ -176,7 +176,7 @@ export class LaneReading {
     if (this.#isReading || this.#besides > 0) for (const id of ids) this.#ended.add(id)
   }
 
-  /** May a read begin? `window` has what is in memory; `isPaused`: no call begins now. */
+  /** Returns true if a read may begin. `window` has what is in memory; `isPaused`: no call begins now. */
   wantsMore(
     { breaker, batchSize, failingNamespaces }: SinkState,
     window: LaneWindow,
@@ -189,12 +189,12 @@ export class LaneReading {
     return window.size < mostHeld(batchSize)
   }
 
-  /** Is there more, in this lane or in others of its sink, and no room for it? `held` deliveries are in memory. */
+  /** Returns true if deliveries wait in Redis and this lane, or the sink's share of memory, is full. `held`: number of deliveries in memory. */
   isHeldUp({ name, batchSize }: SinkState, held: number): boolean {
     return this.lacksMemory(name) || (this.#isBehind && held >= mostHeld(batchSize))
   }
 
-  /** Has a read of the sink, of any of its lanes, waited for room in the byte budget for some time? */
+  /** Returns true if a read of any lane of the sink has waited for room in the byte budget for more than a second. */
   lacksMemory(sink: string): boolean {
     return this.#services.budget.waitsMs(sink) > HELD_UP_MS
   }

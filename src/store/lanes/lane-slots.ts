@@ -44,7 +44,7 @@ export interface LaneSlotsParts {
 }
 
 const BEAT_MS = 1_000
-/** Who did not reach Redis for so long may have been taken for dead: it begins no call before it knows better. */
+/** A process that did not reach Redis for this time may count as dead to others: it begins no call until it has renewed its tokens. */
 const LEASE_MS = 3_500
 const NO_LEASE = { steadyMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY }
 const READ_ANYWAY = 10

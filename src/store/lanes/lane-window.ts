@@ -7,7 +7,7 @@ interface Chain {
   items: Item[]
   /** How many of its first items are under way. */
   busy: number
-  /** It is not tried before. */
+  /** Earliest time of the next attempt, by a clock that never jumps. */
   notBeforeMs: number
 }
 
@@ -23,13 +23,13 @@ interface Picking {
   failing: FailingNamespaces
 }
 
-/** Beyond that the oldest are forgotten: they are found again. */
+/** Maximum number of chains whose failures are remembered. The oldest is forgotten first; its next failure is noted as any other. */
 const MOST_REMEMBERED = 1_000
 
 /** What a lane holds in memory, by chain: one call per chain at a time, in order; chains are independent. */
 export class LaneWindow {
   readonly #chains = new Map<string, Chain>()
-  /** Those that are not tried before a while is over; some are gone, or may go again. */
+  /** Chains that wait for their next attempt. Some have left, or may be called by now. */
   readonly #pausing = new Set<Chain>()
   /** Chains whose last call took long: they are called alone. */
   readonly #slow = new Map<string, true>()
@@ -176,12 +176,12 @@ export class LaneWindow {
     return this.#chains.values().some(({ items: [first] }) => namespaceOf(first) === namespace)
   }
 
-  /** Is there a chain of a namespace that does not fail, which could be a probe, or is one? */
+  /** Returns true if a chain of a namespace that does not fail is under way, or may be. */
   hasCandidate(nowMs: number, failing: FailingNamespaces): boolean {
     return this.#chains.values().some((it) => it.notBeforeMs <= nowMs && !isFailing(it, failing))
   }
 
-  /** All that is not under way, but the first delivery of so many chains: those that would be the first to be probes. */
+  /** Yields every delivery that is not under way, except the first one of each of the `count` chains that would be probed first. */
   *allBut(count: number, failing: FailingNamespaces): Generator<Item> {
     const kept = new Set(this.#byTrust([...this.#chains.values()], failing).slice(0, count))
     for (const chain of [...this.#chains.values()])
@@ -201,13 +201,13 @@ export class LaneWindow {
     return ranked.toSorted((a, b) => compare(a.rank, b.rank)).map(({ chain }) => chain)
   }
 
-  /** All of a chain that is not under way. */
+  /** Returns the deliveries of a chain that are not under way. */
   waiting(chain: string): readonly Item[] {
     const it = this.#chains.get(chain)
     return it ? it.items.slice(it.busy) : []
   }
 
-  /** All that is not under way. */
+  /** Yields all deliveries that are not under way. */
   *idle(): Generator<Item> {
     for (const { items, busy } of this.#chains.values()) yield* items.slice(busy)
   }
@@ -238,7 +238,7 @@ export class LaneWindow {
     })
   }
 
-  /** Is there a chain that could go now? `failing`: one of another namespace. */
+  /** Returns true if a chain may be called now; with `failing`, one of a namespace that does not fail. */
   hasReady(nowMs: number, failing?: FailingNamespaces): boolean {
     for (const it of this.#chains.values())
       if (isReady(it, nowMs) && !(failing && isFailing(it, failing))) return true

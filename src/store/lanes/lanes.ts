@@ -315,7 +315,7 @@ export class Lanes {
   }
 }
 
-/** Waits for the work at most so long, and ignores its errors: Redis forgets what is left. Resolves to whether the work has ended. */
+/** Waits at most `ms` for the work, and ignores its errors: Redis forgets what is left. Resolves to whether the work has ended. */
 async function withinMs(ms: number, work: Promise<unknown>): Promise<boolean> {
   const late = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => late.resolve(false), ms)

@@ -247,7 +247,7 @@ function startTicksOf(pid: number): string | undefined {
   }
 }
 
-/** Of a process of our pid namespace. */
+/** Returns true if the process, one of our pid namespace, has ended. */
 function hasEnded({ pid, start }: Heartbeat): boolean {
   try {
     process.kill(pid, 0)
@@ -272,7 +272,7 @@ async function listens(server: ReturnType<typeof createServer>, id: string): Pro
   }
 }
 
-/** Does nobody listen at the socket of this process? Any other fault proves nothing. */
+/** Resolves to true if no process listens at the socket. Any other fault proves nothing. */
 async function isSilent(id: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   try {

@@ -156,7 +156,7 @@ export class OwnedLanes implements LaneOwner {
     }
   }
 
-  /** Is the lane ours, and hardly anything waits in it? */
+  /** Returns true if this process owns the lane and few deliveries wait in it. */
   keepsUp(lane: string): boolean {
     const state = this.#services.sinks.get(sinkOf(lane))
     if (typeof this.#tokenOf(lane) !== 'object' || state?.breaker.isOpen()) return false

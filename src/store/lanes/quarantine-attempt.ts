@@ -101,7 +101,7 @@ export class QuarantineAttempts {
         if (!found) return this.#wait(chain, AGAIN_MS)
         item.delivery.logs = found
       }
-      // Nothing may begin any more, and this delivery is not one that was in flight: that call left it for later.
+      // The slot is being given away, and the call that this delivery was in has ended without delivering it: the others are not waited for.
       if (!this.#quarantine.mayBegin(chain) && !chain.inFlight.has(item.delivery.event.id))
         chain.inFlight.clear()
       // Much may have changed during the read: another worker owns the slot, or the target asked for a pause.

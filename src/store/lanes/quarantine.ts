@@ -99,7 +99,7 @@ export class Quarantine {
     return this.#ended
   }
 
-  /** So many deliveries are on their way into the lane; negative when they have arrived. */
+  /** `n` more deliveries are on their way into the lane; negative when they have arrived. */
   moving(lane: string, n: number): void {
     const { now, begun } = this.#moves.get(lane) ?? { now: 0, begun: 0 }
     this.#moves.set(lane, { now: now + n, begun: begun + Math.max(n, 0) })

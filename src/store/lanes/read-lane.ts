@@ -131,7 +131,7 @@ export function findField(fields: readonly Buffer[], name: string): Buffer | und
   return undefined
 }
 
-/** The acknowledged places of an entry with so many deliveries; what is no place of it is ignored. */
+/** Returns the acknowledged places of an entry with `count` deliveries; other numbers are left out. */
 export function decodePlaces(text: string | null | undefined, count: number): Set<number> {
   const places = text ? text.split(',').map(Number) : []
   return new Set(places.filter((place) => Number.isInteger(place) && place >= 0 && place < count))

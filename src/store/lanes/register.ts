@@ -113,7 +113,7 @@ export class RegisterScan {
   }
 }
 
-/** Most lanes get something again soon: their keys are freed when nothing came for so long. */
+/** How long a lane stays empty before its keys are freed: most lanes get something again soon. */
 const FREE_AFTER_MS = 5_000
 const NAMES_PER_STEP = 200
 

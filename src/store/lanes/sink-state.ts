@@ -33,7 +33,7 @@ export interface SinkStateParts {
 }
 
 interface SinkTraits {
-  /** It combines many deliveries into one: it gets up to so many, if they wait. */
+  /** Maximum number of deliveries that it combines into one. */
   maxBatch?: number | undefined
   /** It sends deliveries of several objects in one request: they go in one call. */
   joins?: boolean
@@ -60,7 +60,7 @@ export class SinkState {
   readonly breaker: CircuitBreaker
   readonly failingLanes = new FailingLanes()
   readonly failingNamespaces = new FailingNamespaces()
-  /** Of the attempts of its lanes, without those in quarantine. */
+  /** The share of failures among the attempts of its lanes, without those in quarantine. */
   readonly failureShare = new FailureShare()
   readonly takesAll: boolean
   readonly ordered: boolean

@@ -147,7 +147,7 @@ const REFUSED =
   /\b(OOM|READONLY|NOREPLICAS|MISCONF|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING|NOPERM)\b/
 
 const FETCH = 'wake-ups of lanes'
-/** Who was refused for so long no more, fetches again. */
+/** How long no fetch was refused before fetching counts as working again. */
 const FETCHES_AGAIN_MS = 5_000
 const PAUSE_MS = 500
 
