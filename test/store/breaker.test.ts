@@ -122,6 +122,25 @@ test('a sink may ask for a pause of an hour and no longer', () => {
   expect(breaker.waitMs()).toBe(3_600_000)
 })
 
+test('a pause ends with a success, and is not there when failing namespaces open it again', () => {
+  const { breaker, clock } = opened()
+  clock.pass(breaker.waitMs())
+  breaker.pause(600_000)
+  clock.pass(1)
+  breaker.succeeded(clock.now())
+  expect(breaker.isOpen()).toBe(false)
+  for (let i = 0; i < 20; i++) breaker.failed(true)
+  expect(breaker.isOpen()).toBe(true)
+  expect([breaker.waitMs(), breaker.waitMs(true) > 0]).toEqual([0, true])
+})
+
+test('a shorter pause does not shorten a longer one', () => {
+  const { breaker } = opened()
+  breaker.pause(600_000)
+  breaker.pause(1_000)
+  expect(breaker.waitMs()).toBe(600_000)
+})
+
 test('deliveries of failing namespaces alone leave a probe for others, and come after them', () => {
   const { breaker, clock } = opened()
   clock.pass(breaker.waitMs())
@@ -201,6 +220,19 @@ test('a namespace that failed is soon tried again, later after each further fail
   failing.failed('shop')
   failing.passed('shop')
   expect([failing.has('shop'), failing.failures('shop')]).toEqual([false, 0])
+})
+
+test('a namespace that the sink asked to wait still counts as failing when it is tried again', () => {
+  const clock = clockAt(0)
+  const failing = new FailingNamespaces(clock)
+  for (let i = 0; i < 10; i++) {
+    failing.failed('shop', 120_000)
+    failing.failed('shop')
+    clock.pass(120_000)
+    expect(failing.has('shop')).toBe(true)
+  }
+  clock.pass(15_000)
+  expect(failing.has('shop')).toBe(false)
 })
 
 test('of namespaces that fail, those that failed first are forgotten', () => {

@@ -69,19 +69,21 @@ export async function startLaneBed(options: { redisArgs?: string[] } = {}) {
   const redis = openRedis(server.url, 'work', silentLog)
   stack.defer(() => redis.disconnect())
 
+  /** Names are `[namespace|]name[@version][~life][#group]`. */
   const put = (lane: string, ...names: string[]) => putAt(lane, new Date(), ...names)
 
   async function putAt(lane: string, observed: Date, ...names: string[]): Promise<void> {
     const sink = lane.split('/')[0] as string
     const deliveries = names.map((it): Delivery => {
-      const [path = '', version = '1', life = ''] = it.split(/[@~]/)
+      const [object = '', order] = it.split('#')
+      const [path = '', version = '1', life = ''] = object.split(/[@~]/)
       const [name = '', namespace = 'default'] = path.split('|').toReversed()
       const event = {
         ...headerFor(name, version, 'MODIFIED', `uid-${path}${life}`),
         namespace,
         time: observed.toISOString(),
       }
-      return { sink, rule: 'all', event, objectJson: Buffer.from('{}') }
+      return { sink, rule: 'all', event, objectJson: Buffer.from('{}'), ...(order && { order }) }
     })
     const multi = redis.multi()
     for (const { count, observedAtMs, payload } of encodeEntries(deliveries)) {

@@ -430,7 +430,7 @@ test.concurrent.each([
     while (good < 5) {
       const lane = `hook/${(good * 7) % 16}`
       const name = `good${good++}@1`
-      await it.put(lane, `shop|${name}`)
+      await it.put(lane, `shop|${name}${good % 2 === 0 ? '#group' : ''}`)
       lanes.wake([lane])
       const took = async () => {
         await flood()

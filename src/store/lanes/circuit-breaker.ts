@@ -80,8 +80,8 @@ export class CircuitBreaker {
     this.#note(true)
     this.#passedMs = this.#clock.now()
     this.#failedInARow = 0
-    this.#failing.count = 0
-    this.#others.count = 0
+    this.#failing.end(this.#passedMs)
+    this.#others.end(this.#passedMs)
     this.#probes.clear()
     if (this.#openedMs !== undefined) this.#calls = []
     this.#openedMs = undefined
@@ -129,7 +129,7 @@ export class CircuitBreaker {
   }
 }
 
-/** Pauses that double. */
+/** Pauses that double until one ends by a success. */
 class Pauses {
   untilMs = 0
   count = 0
@@ -138,6 +138,12 @@ class Pauses {
   add(nowMs: number, leastMs: number, random: () => number): void {
     const doubledMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.count++, 10), MAX_PAUSE_MS)
     const backoffMs = doubledMs * (0.5 + random() / 2)
-    this.untilMs = nowMs + Math.min(Math.max(leastMs, backoffMs), MAX_ASKED_PAUSE_MS)
+    const untilMs = nowMs + Math.min(Math.max(leastMs, backoffMs), MAX_ASKED_PAUSE_MS)
+    this.untilMs = Math.max(this.untilMs, untilMs)
+  }
+
+  end(nowMs: number): void {
+    this.untilMs = nowMs
+    this.count = 0
   }
 }

@@ -80,7 +80,7 @@ export class LaneOutcomes {
       state.retried(outcome)
       item.tries++
       const { chain, delivery } = item
-      if (mayBeOwnFault(outcome)) namespaces.failed(delivery.event.namespace)
+      if (mayBeOwnFault(outcome)) namespaces.failed(delivery.event.namespace, outcome.afterMs)
       const facts = { passedMs: state.passedMs, failedBeforeMs: this.#window.failedMs(chain) }
       this.#lastFailure = outcome.detail
       if (failsAlone(outcome, { ...facts, calledMs: call.startedMs })) {

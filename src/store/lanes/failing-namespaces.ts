@@ -1,6 +1,9 @@
 /** How long a namespace counts as failing after its first failure. Each further one doubles it. */
 const FAILING_MS = 500
 const MAX_FAILING_MS = 60_000
+/** Longest pause that a sink may ask for, and the time after it in which the namespace is tried. */
+const MAX_ASKED_MS = 3_600_000
+const TRIED_MS = 15_000
 /** Maximum number of namespaces that are remembered. The one that failed longest ago is forgotten first. */
 const MOST_NAMESPACES = 1_000
 
@@ -17,15 +20,20 @@ export class FailingNamespaces {
     this.#clock = clock
   }
 
-  /** Failures of one moment are one. */
-  failed(namespace = ''): void {
+  /** Failures of one moment are one. `afterMs`: the pause that the sink asked for, in which the namespace goes on to count as failing. */
+  failed(namespace = '', afterMs = 0): void {
     const nowMs = this.#clock.now()
     const known = this.#failing.get(namespace)
-    if (known && known.untilMs > nowMs) return
+    // It still counts as failing when it is tried again.
+    const askedUntilMs = afterMs > 0 ? nowMs + Math.min(afterMs, MAX_ASKED_MS) + TRIED_MS : 0
+    if (known && known.untilMs > nowMs) {
+      known.untilMs = Math.max(known.untilMs, askedUntilMs)
+      return
+    }
     const failures = (known?.failures ?? 0) + 1
     const forMs = Math.min(FAILING_MS * 2 ** Math.min(failures - 1, 10), MAX_FAILING_MS)
     this.#failing.delete(namespace)
-    this.#failing.set(namespace, { failures, untilMs: nowMs + forMs })
+    this.#failing.set(namespace, { failures, untilMs: Math.max(nowMs + forMs, askedUntilMs) })
     const [oldest] = this.#failing.keys()
     if (this.#failing.size > MOST_NAMESPACES && oldest !== undefined) this.#failing.delete(oldest)
   }

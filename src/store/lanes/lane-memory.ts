@@ -118,14 +118,14 @@ export class LaneMemory {
     this.#reading.passOver(rest, state)
   }
 
-  /** Ends passing over where the breaker closed, nothing is left, or deliveries that may be tried again were passed over; true if so. */
+  /** Ends passing over where the breaker closed, nothing is left, or deliveries that may be tried again were passed over. Returns whether it did. */
   endsPassingOver({ breaker, failingNamespaces }: SinkState): boolean {
     if (!this.#reading.isPassingOver) return false
-    const isOver =
-      !breaker.isOpen() ||
-      this.window.size === 0 ||
-      this.#reading.hasPassedOver(failingNamespaces, this.window)
-    if (isOver) this.#reading.restart()
-    return isOver
+    // The pause after the last read was for a sink that fails.
+    if (!breaker.isOpen()) this.#reading.hurry()
+    else if (this.window.size > 0 && !this.#reading.hasPassedOver(failingNamespaces, this.window))
+      return false
+    this.#reading.restart()
+    return true
   }
 }

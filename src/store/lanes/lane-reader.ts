@@ -3,6 +3,7 @@ import type { FailingNamespaces } from './failing-namespaces.ts'
 import { costOfAll, type FedEntry, type Item, type LaneEntryRead } from './lane-entries.ts'
 import type { LaneWindow } from './lane-window.ts'
 import type { LaneServices } from './owned-lanes.ts'
+import { PassedOver } from './passed-over.ts'
 import { readLane } from './read-lane.ts'
 import type { SinkState } from './sink-state.ts'
 
@@ -51,8 +52,7 @@ export class LaneReading {
   #besides = 0
   /** Counts how often deliveries were let go of: what was being read then is not what follows. */
   #generation = 0
-  /** Namespaces of which deliveries are passed over, and whether they were failing then. */
-  #passedOver: Map<string, boolean> | undefined
+  #passedOver: PassedOver | undefined
 
   /** `isEmpty`: the lane is known to be empty in Redis. */
   constructor(services: LaneServices, lane: string, isEmpty: boolean) {
@@ -115,32 +115,23 @@ export class LaneReading {
 
   /** These were let go of, and the lane is read on behind them until `restart`. */
   passOver(items: readonly Item[], state: SinkState | undefined): void {
-    this.#passedOver ??= new Map()
-    for (const { delivery } of items) {
-      const { namespace = '' } = delivery.event
-      if (this.#passedOver.has(namespace)) continue
-      this.#passedOver.set(namespace, state?.failingNamespaces.has(namespace) === true)
-    }
     const nowMs = performance.now()
+    this.#passedOver ??= new PassedOver()
+    this.#passedOver.add(items, state?.failingNamespaces, nowMs)
     const isSlow = !state || state.passedMs < nowMs - PASSED_MS
     this.#againMs =
       nowMs + (isSlow ? PASS_OVER_SLOWLY_MS + costOfAll(items) / PASS_OVER_BYTES_PER_MS : PASS_OVER_MS)
   }
 
-  /** Whether deliveries of a namespace that may be tried again were passed over, and memory has none of them. */
+  /** Returns true if deliveries of a namespace that may be tried again were passed over, and memory has none of them. */
   hasPassedOver(failing: FailingNamespaces, window: LaneWindow): boolean {
-    const passedOver = this.#passedOver?.entries() ?? []
-    return [...passedOver].some(
-      ([namespace, wasFailing]) => wasFailing && !failing.has(namespace) && !window.hasOf(namespace),
-    )
+    const namespaces = this.#passedOver?.mayBeTried(failing, performance.now()) ?? []
+    return namespaces.some((namespace) => !window.hasOf(namespace))
   }
 
-  /** Whether a delivery may be taken into memory: none that might overtake what was passed over. */
-  takes({ delivery }: Item, failing: FailingNamespaces | undefined): boolean {
-    if (!this.#passedOver) return true
-    const { order, event } = delivery
-    const { namespace = '' } = event
-    return order === undefined && !this.#passedOver.has(namespace) && !failing?.has(namespace)
+  /** Returns true if a delivery may be taken into memory. */
+  takes(item: Item, failing: FailingNamespaces | undefined): boolean {
+    return !this.#passedOver || this.#passedOver.takes(item, failing)
   }
 
   hurry(): void {
