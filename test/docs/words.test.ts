@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-/** Words that the glossary of `src/README.md` replaces, in identifiers, comments, messages and documentation. */
+/** Vague words for which the terms of `docs/concepts.md` and `src/README.md` are used, in identifiers, comments, messages and documentation. */
 const AVOIDED = [
   'tell, tells, told, telling, tellings, teller, tellers',
   'say, says, saying, people, words, stands, lies, anew, beside, meant, slip, slips, doubt, doubts, wish, wishes',
@@ -14,7 +14,7 @@ const LEFT: Readonly<Record<string, number>> = {
   '.': 1,
   'src/rules': 1,
   'src/sink': 5,
-  test: 1871,
+  test: 1867,
 }
 
 const ROOT = new URL('../../', import.meta.url).pathname
