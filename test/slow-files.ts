@@ -116,7 +116,7 @@ export const OWN_PROCESS_FILES: readonly string[] = [
   'test/sinks/slack/config.test.ts',
   'test/sinks/webhook/answers.test.ts',
   'test/sinks/webhook/proxy.test.ts',
-  'test/store/call-sink.test.ts',
+  'test/store/calls.test.ts',
   'test/store/embedded.test.ts',
   'test/store/follow-master.test.ts',
   'test/watch/in-cluster.test.ts',

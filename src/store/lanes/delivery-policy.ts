@@ -1,5 +1,5 @@
 import type { Note, Outcome, Reason } from '../../sink/index.ts'
-import { type Call, SLOW_MS } from './lane-calls.ts'
+import { type Call, SLOW_MS } from './calls.ts'
 import type { Item } from './lane-entries.ts'
 import type { LaneWindow } from './lane-window.ts'
 import type { LaneServices } from './owned-lanes.ts'

@@ -1,6 +1,6 @@
 import { quarantineLane } from '../keys.ts'
 import type { Acknowledgement, FailureNote } from './ack-script.ts'
-import { type Call, type LaneCalls, SLOW_MS } from './lane-calls.ts'
+import { type Call, type LaneCalls, SLOW_MS } from './calls.ts'
 import type { Item, LaneEntries } from './lane-entries.ts'
 import type { LaneWindow } from './lane-window.ts'
 import type { LaneServices } from './owned-lanes.ts'

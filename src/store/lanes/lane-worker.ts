@@ -1,26 +1,31 @@
+import type { ContainerLog } from '../../model/delivery.ts'
 import { sinkOf } from '../keys.ts'
 import type { Acknowledgement, DeadReason } from './ack-script.ts'
+import { type Call, LaneCalls } from './calls.ts'
 import { classifyOutcomes, isOfPeer, LaneOutcomes, type Verdict } from './delivery-policy.ts'
-import { type Call, LaneCalls } from './lane-calls.ts'
 import {
   costOfAll,
   type FedEntry,
   fedEntries,
   type IsSelected,
   type Item,
-  type LaneEntries,
+  LaneEntries,
   type LaneEntryRead,
+  unreadableAck,
 } from './lane-entries.ts'
 import { LaneMemory } from './lane-memory.ts'
 import { LaneQuarantine, type QuarantineMoves } from './lane-quarantine.ts'
 import { LaneReading } from './lane-reader.ts'
-import type { LaneWindow } from './lane-window.ts'
+import { LaneWindow } from './lane-window.ts'
 import type { LaneOwner, LaneServices } from './owned-lanes.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { SinkState } from './sink-state.ts'
 
 /** A sink that accepted or rejected a delivery in this time is expected to do so with those in flight. */
 const PASSES_MS = 2_000
+
+/** What a log counts in the byte budget: at most 16 KiB, and copies of it. */
+const LOG_COST = 64 * 1024
 
 /**
  * Processes one lane of a slot that this process owns: read ─▶ render ─▶ deliver ─▶ acknowledge. Each object has its own chain; calls of
@@ -35,7 +40,7 @@ export class LaneWorker {
   readonly #reading: LaneReading
   readonly #memory: LaneMemory
   readonly #entries: LaneEntries
-  readonly #window: LaneWindow
+  readonly #window = new LaneWindow()
   readonly #calls = new LaneCalls()
   readonly #outcomes: LaneOutcomes
   readonly #quarantine: LaneQuarantine
@@ -59,9 +64,13 @@ export class LaneWorker {
     this.sink = sinkOf(name)
     this.#token = token
     this.#reading = new LaneReading(services, name, isEmpty)
-    this.#memory = new LaneMemory(services, name, this.#reading, () => this.pump())
-    this.#window = this.#memory.window
-    this.#entries = this.#memory.entries
+    this.#entries = new LaneEntries(services.recordOf)
+    this.#memory = new LaneMemory(services, {
+      sink: this.sink,
+      window: this.#window,
+      entries: this.#entries,
+      reading: this.#reading,
+    })
     this.#outcomes = new LaneOutcomes(services, name, this.#window)
     this.#quarantine = new LaneQuarantine(services, quarantine, {
       lane: name,
@@ -122,11 +131,54 @@ export class LaneWorker {
     }
   }
 
-  /** Takes entries that were read or fed into memory. */
+  /** Takes entries that were read or fed into memory. Deliveries of a chain in quarantine follow it there. */
   #accept(read: readonly LaneEntryRead[]): void {
-    const { acks, moved } = this.#memory.take(read, (chain) => this.#quarantine.has(chain))
+    const { budget, clock, sinks, logs } = this.#services
+    const state = sinks.get(this.sink)
+    const acks: Acknowledgement[] = []
+    const moved: Item[] = []
+    const passedOver: Item[] = []
+    for (const entry of read) {
+      const { id, count } = entry
+      const { items, unreadable, isSettled } = this.#entries.take(entry)
+      this.#reading.reached(id)
+      for (const it of unreadable) {
+        state?.unreadable(this.name, id, it)
+        acks.push(unreadableAck(id, count, it, clock.now()))
+      }
+      for (const item of items) {
+        if (!this.#reading.takes(item, state?.failingNamespaces)) {
+          passedOver.push(item)
+          continue
+        }
+        const follows = this.#quarantine.has(item.chain)
+        const log = follows ? undefined : logs?.of(item.delivery)
+        if (log) this.#awaitLog(item, log)
+        budget.add(this.sink, item.cost)
+        if (follows) moved.push(item)
+        else this.#window.add(item)
+      }
+      if (isSettled) acks.push({ entryId: id, count, places: [] })
+    }
+    if (passedOver.length > 0) {
+      this.#entries.forget(passedOver)
+      this.#reading.passOver(passedOver, state)
+    }
     if (moved.length > 0) acks.push(...this.#quarantine.follow(moved))
     if (acks.length > 0) void this.#acknowledge(acks, moved)
+  }
+
+  /** Holds a delivery, and with it its chain, until its log is there. */
+  #awaitLog(item: Item, log: Promise<ContainerLog | undefined>): void {
+    item.awaitsLog = true
+    item.cost += LOG_COST
+    void log.then((it) => {
+      // The process stops: another one delivers.
+      if (!it) return
+      item.delivery.logs = it
+      item.awaitsLog = false
+      this.pump()
+    })
   }
 
   /** Takes the deliveries of the next call; undefined if none can begin now. */

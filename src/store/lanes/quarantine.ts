@@ -1,7 +1,7 @@
 import { baseOf, quarantineLane, sinkOf, slotOf } from '../keys.ts'
 import type { DeadReason } from './ack-script.ts'
+import type { InFlight } from './calls.ts'
 import { quarantinePauseMs } from './delivery-policy.ts'
-import type { InFlight } from './lane-calls.ts'
 import type { Item, LaneEntryRead } from './lane-entries.ts'
 import { deadLetterOf, type IsSelected } from './lane-entries.ts'
 import type { LaneOwner, LaneServices } from './owned-lanes.ts'

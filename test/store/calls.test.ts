@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
 import { type Message, type Outcome, type Sink, TemplateFault } from '../../src/sink/index.ts'
-import { createCaller } from '../../src/store/lanes/call-sink.ts'
+import { createCaller } from '../../src/store/lanes/calls.ts'
 
 const MESSAGES = [{}, {}] as Message[]
 const DELIVERED: Outcome = { kind: 'delivered' }
