@@ -16,8 +16,8 @@ export class LaneOutcomes {
   readonly #window: LaneWindow
   #pausedUntilMs = 0
   #targetFailures = 0
-  /** Since when the lane's target fails, in Unix milliseconds, once a second failure has confirmed it. */
-  #targetSinceMs: number | undefined
+  /** The lane's target has failed twice without a success. */
+  #targetIsDown = false
   #lastFailure = ''
 
   constructor(services: LaneServices, lane: string, window: LaneWindow) {
@@ -60,8 +60,8 @@ export class LaneOutcomes {
   passed(state: SinkState, call: Call): void {
     const { outages } = this.#services
     call.noted = true
-    state.failingSinceMs = undefined
-    this.#targetSinceMs = undefined
+    state.isDown = false
+    this.#targetIsDown = false
     this.#targetFailures = 0
     outages.passed(state.name)
     outages.passed(this.#lane)
@@ -103,7 +103,7 @@ export class LaneOutcomes {
     this.pause(failure.afterMs ?? backoffMs * (0.5 + random() / 2))
     this.#window.hurry()
     state.failed(this.#lane, failure)
-    this.#targetSinceMs = outages.failed(this.#lane)
+    this.#targetIsDown = outages.failed(this.#lane) !== undefined
   }
 
   #sinkFailed(
@@ -123,15 +123,15 @@ export class LaneOutcomes {
       breaker.pause(pauseMs, ofFailing && failure.reason !== 'rate-limited')
     }
     state.failed(this.#lane, failure)
-    if (!isPassing) state.failingSinceMs = this.#services.outages.failed(state.name)
+    if (!isPassing) state.isDown = this.#services.outages.failed(state.name) !== undefined
     if (breaker.isOpen()) state.awaitBreaker()
   }
 
   /** Returns deliveries that have waited too long while the sink, or the lane's target, has failed, with the reason. */
   expired(state: SinkState) {
     const { clock, jumps, outages } = this.#services
-    if (state.failingSinceMs === undefined && this.#targetSinceMs === undefined) return undefined
-    const failingSinceMs = outages.since(state.failingSinceMs === undefined ? this.#lane : state.name)
+    if (!state.isDown && !this.#targetIsDown) return undefined
+    const failingSinceMs = outages.since(state.isDown ? state.name : this.#lane)
     if (failingSinceMs === undefined) return undefined
     const maxAgeMs = this.#services.maxAgeMs(state.name)
     const outage = { failingForMs: clock.now() - failingSinceMs, beforeMs: jumps.agoMs(maxAgeMs) }

@@ -18,12 +18,46 @@ export interface QuarantineMoves {
   items: readonly Item[]
 }
 
-/** A chain that waits for its call, or until its next attempt. */
-interface Held {
-  chain: string
-  waiting: readonly Item[]
-  call?: Call
-  dueMs?: number
+/** A chain that cannot go on now: its call takes long, it waits for its next attempt, or its large first delivery has failed. */
+export type Held = { chain: string; waiting: readonly Item[] } & (
+  | { why: 'call'; call: Call }
+  | { why: 'pause'; dueMs: number; failedMs: number }
+  | { why: 'large'; dueMs: number }
+)
+
+/** Times are of a clock that never jumps. */
+interface LaneFacts {
+  /** Number of deliveries in memory. */
+  size: number
+  /** The last success of the sink, and the last one of a call that took less than a second. */
+  passedMs: number
+  quickMs: number
+  /** A read of the sink waits for memory. */
+  isFull: boolean
+}
+
+/**
+ * Returns those of `held` that prevent the lane, or others of its sink, from being read.
+ *
+ * - Much waits behind one chain, while others succeed.
+ * - Much waits behind several of them together, while others succeed quickly.
+ * - Memory is full: each that is not called now, and calls also while nothing succeeds.
+ */
+export function chainsToMove(held: readonly Held[], { size, passedMs, quickMs, isFull }: LaneFacts): Held[] {
+  const much = Math.max(2, size * STALLED_PART)
+  const othersPass = (it: Held) => {
+    if (it.why === 'large') return false
+    return it.why === 'call' ? it.call.startedMs <= passedMs || isFull : it.failedMs < passedMs
+  }
+  const othersPassQuickly = (it: Held) => othersPass(it) && (it.why !== 'call' || it.call.startedMs < quickMs)
+  const together = held.filter(othersPassQuickly)
+  const isMuchTogether = together.reduce((sum, { waiting }) => sum + waiting.length, 0) >= much
+  return held.filter(
+    (it) =>
+      (othersPass(it) && it.waiting.length >= much) ||
+      (othersPassQuickly(it) && isMuchTogether) ||
+      (isFull && it.why !== 'call'),
+  )
 }
 
 /** Decides which chains of a lane move into quarantine. */
@@ -78,39 +112,25 @@ export class LaneQuarantine {
     return { acks: this.follow(items, note), items }
   }
 
-  /**
-   * Moves chains that prevent the lane, or others of its sink, from being read: chains of calls that take long while others succeed, and
-   * chains that were asked to wait. A chain moves if much waits behind it, or behind several such chains while others succeed quickly. Calls
-   * in flight move with their deliveries, and their outcomes apply there. While nothing succeeds, only what prevents other attempts moves.
-   * While a read of the sink waits for memory, each chain that was asked to wait moves, and each large object that has failed.
-   */
+  /** Moves chains that prevent others from being read. Calls in flight move with their deliveries, and their outcomes apply there. */
   stalled(state: SinkState, calls: LaneCalls): QuarantineMoves | undefined {
     const nowMs = performance.now()
     const isFull = this.#services.budget.waitsMs(state.name) > 0
-    const least = Math.max(2, this.#window.size * STALLED_PART)
-    const pausing = this.#window
-      .pausing(nowMs + STALLED_MS)
-      .map(({ chain, notBeforeMs }) => this.#held(chain, { dueMs: notBeforeMs }))
-    const held = pausing.filter(({ chain }) => state.passedMs > (this.#window.failedMs(chain) ?? 0))
-    for (const call of calls) {
-      if (call.startedMs > nowMs - (state.joins ? SLOW_MS : STALLED_MS)) continue
-      if (call.startedMs > state.passedMs && !isFull) continue
-      for (const chain of new Set(call.items.map((it) => it.chain))) held.push(this.#held(chain, { call }))
-    }
-    const together = held.filter(({ call }) => !call || call.startedMs < state.quickMs)
-    const isMuch = together.reduce((sum, { waiting }) => sum + waiting.length, 0) >= least
-    const leaving = held.filter((it) => it.waiting.length >= least || (isMuch && together.includes(it)))
-    for (const it of isFull ? [...pausing, ...this.#large()] : [])
-      if (!leaving.some(({ chain }) => chain === it.chain)) leaving.push(it)
+    const held = [...this.#pausing(nowMs), ...this.#called(state, calls, nowMs)]
+    for (const it of isFull ? this.#large() : [])
+      if (!held.some(({ chain }) => chain === it.chain)) held.push(it)
+    const { passedMs, quickMs } = state
     const acks: Acknowledgement[] = []
     const items: Item[] = []
-    for (const { chain, waiting, call, dueMs } of leaving) {
-      const called = call?.items.filter((it) => it.chain === chain) ?? []
+    for (const it of chainsToMove(held, { size: this.#window.size, passedMs, quickMs, isFull })) {
+      const { chain, waiting } = it
+      const called = it.why === 'call' ? it.call.items.filter((item) => item.chain === chain) : []
       const first = called[0] ?? waiting[0]
       if (!first || waiting.length === 0) continue
-      const cause = call
-        ? { inFlight: calls.handOver(call, chain) }
-        : { dueMs: dueMs ?? nowMs, cost: first.cost }
+      const cause =
+        it.why === 'call'
+          ? { inFlight: calls.handOver(it.call, chain) }
+          : { dueMs: it.dueMs, cost: first.cost }
       this.#quarantine.add(this.#laneOf(first), this.#token, cause)
       this.#log(state, first, 'an object prevents others from being read: its deliveries move to quarantine')
       acks.push(...this.follow([...called, ...waiting]))
@@ -120,17 +140,39 @@ export class LaneQuarantine {
     return acks.length > 0 ? { acks, items } : undefined
   }
 
-  /** Failing chains whose next delivery takes much of the sink's memory. */
+  /** Returns chains that were asked to wait for long. */
+  #pausing(nowMs: number): Held[] {
+    return this.#window.pausing(nowMs + STALLED_MS).map(({ chain, notBeforeMs: dueMs }) => {
+      const failedMs = this.#window.failedMs(chain) ?? 0
+      return { why: 'pause', chain, waiting: this.#window.waiting(chain), dueMs, failedMs }
+    })
+  }
+
+  /** Returns the chains of calls that take long. */
+  #called({ joins }: SinkState, calls: LaneCalls, nowMs: number): Held[] {
+    const long = [...calls].filter(({ startedMs }) => startedMs <= nowMs - (joins ? SLOW_MS : STALLED_MS))
+    return long.flatMap((call) => {
+      const chains = new Set(call.items.map(({ chain }) => chain))
+      return [...chains].map(
+        (chain): Held => ({ why: 'call', chain, waiting: this.#window.waiting(chain), call }),
+      )
+    })
+  }
+
+  /** Returns chains that failed and whose next delivery takes much of the sink's memory. */
   #large(): Held[] {
     const most = this.#quarantine.mostBytes()
     return this.#window
       .suspects()
-      .map(({ chain, notBeforeMs }) => this.#held(chain, { dueMs: notBeforeMs }))
+      .map(
+        ({ chain, notBeforeMs: dueMs }): Held => ({
+          why: 'large',
+          chain,
+          waiting: this.#window.waiting(chain),
+          dueMs,
+        }),
+      )
       .filter(({ waiting: [first] }) => first !== undefined && first.cost > most)
-  }
-
-  #held(chain: string, by: Pick<Held, 'call' | 'dueMs'>): Held {
-    return { chain, waiting: this.#window.waiting(chain), ...by }
   }
 
   #laneOf({ chain }: Item): string {

@@ -135,7 +135,7 @@ export class QuarantineAttempts {
     const verdict = classifyOutcomes(items, outcomes)
     const { dead, retries, laterMs } = verdict
     if (verdict.answered) {
-      state.failingSinceMs = undefined
+      state.isDown = false
       this.#services.outages.passed(state.name)
       state.passed(startedMs)
       state.failingNamespaces.passed(item.delivery.event.namespace)

@@ -75,8 +75,8 @@ export class SinkState {
   /** Its last success, by a clock that never jumps; and the last one within a second of the call's begin. */
   passedMs = Number.NEGATIVE_INFINITY
   quickMs = Number.NEGATIVE_INFINITY
-  /** Since when all attempts failed, in Unix milliseconds, once a second failure has confirmed it. */
-  failingSinceMs: number | undefined
+  /** It has failed twice without a success: `Outages` has the time. */
+  isDown = false
   /** Approximate bytes of an entry in the byte budget; undefined before one was read. */
   entryCost: number | undefined
   lastError: string | undefined
