@@ -5,7 +5,7 @@ import { isEventKind, type KindTest } from './kind.ts'
 import { parsePath, type Step } from './path.ts'
 import { listOf, type Patterns } from './pattern.ts'
 import type { Rule } from './schema.ts'
-import { compileWhen } from './when.ts'
+import { compileWhen, readsDeleted } from './when.ts'
 
 /**
  * Returns the kinds whose previous objects a rule needs: its conditions read them, or one of its sinks shows what changed
@@ -36,16 +36,14 @@ function readsPrevious(rule: Omit<Rule, 'name'>): boolean {
   return (
     keys.some((key) => rule[key] !== undefined) ||
     (rule.if !== undefined && mentionsOld(rule.if)) ||
-    readsDeleted(rule)
+    readsDeletedObject(rule)
   )
 }
 
-/** A deletion that a list found has its labels only, unless the object is stored. */
-function readsDeleted({ when = {}, if: expression }: Omit<Rule, 'name'>): boolean {
+function readsDeletedObject({ when = {}, if: expression }: Omit<Rule, 'name'>): boolean {
   if (when.type === undefined || !listOf(when.type).includes('DELETED')) return false
-  const keys = ['annotations', 'age', 'owner'] as const
   return (
-    keys.some((key) => when[key] !== undefined) ||
+    readsDeleted(when) ||
     (expression !== undefined && (mentionsObject(expression) || mentionsOwner(expression)))
   )
 }

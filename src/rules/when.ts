@@ -45,6 +45,8 @@ interface WhenKey<Schema extends z.ZodType> {
   covers?(wide: z.output<Schema>, narrow: z.output<Schema> | undefined): boolean
   /** The values that its patterns match: `config/lint` then looks for lists and expressions that were written as text. */
   lint?: Matched
+  /** True if the index has what it tests. Any other is unknown of a deletion that a list found, unless the object is stored. */
+  isIndexed?: true
 }
 
 const key = <Schema extends z.ZodType>(it: WhenKey<Schema>) => it
@@ -133,12 +135,14 @@ const Ages = z.union([
 /** All keys of `when`. A new condition is one more entry. */
 const WHEN = {
   kind: key({
+    isIndexed: true,
     schema: Patterns,
     description: 'The kind of the object, in any spelling: Deployment, deployments.apps, apps/v1/Deployment.',
     examples: ['Event'],
     covers: kindsCover,
   }),
   namespace: key({
+    isIndexed: true,
     schema: Patterns,
     description: 'The namespace of the object.',
     examples: [['shop', 'pay-*'], '!kube-*'],
@@ -146,6 +150,7 @@ const WHEN = {
     covers: patternsCover,
   }),
   namespaceLabels: key({
+    isIndexed: true,
     schema: KeyValues,
     description: 'The labels of its namespace: a Kubernetes selector, or a map of patterns.',
     examples: ['env=prod'],
@@ -159,6 +164,7 @@ const WHEN = {
     lint: 'name',
   }),
   namespaceAnnotations: key({
+    isIndexed: true,
     schema: KeyValues,
     description: 'The annotations of its namespace: a Kubernetes selector, or a map of patterns.',
     examples: [{ 'team/slack': '*' }],
@@ -171,6 +177,7 @@ const WHEN = {
     covers: keyValuesCover,
   }),
   name: key({
+    isIndexed: true,
     schema: Patterns,
     description: 'The name of the object; of an Event that of the Event itself: see regarding.',
     examples: ['web-*'],
@@ -179,6 +186,7 @@ const WHEN = {
     lint: 'name',
   }),
   labels: key({
+    isIndexed: true,
     schema: KeyValues,
     description: 'The labels of the object: a Kubernetes selector, or a map of patterns.',
     examples: ['team in (shop, pay)'],
@@ -197,6 +205,7 @@ const WHEN = {
     covers: keyValuesCover,
   }),
   type: key({
+    isIndexed: true,
     schema: Patterns,
     description: 'What happened: ADDED, MODIFIED, DELETED; and of an Event Normal or Warning.',
     examples: ['Warning', ['ADDED', 'DELETED']],
@@ -240,6 +249,7 @@ const WHEN = {
     covers: (wide, narrow) => narrow !== undefined && keysCover(REGARDING, wide, narrow),
   }),
   synthesized: key({
+    isIndexed: true,
     schema: z.boolean(),
     description: 'true: changes found later, by comparing lists; false: changes that the watch received.',
     compile: (wanted) => [
@@ -351,6 +361,11 @@ function keysCover(keys: object, wide: object, narrow: object): boolean {
     const other = (narrow as Record<string, never>)[name]
     return covers ? covers(value, other) : JSON.stringify(value) === JSON.stringify(other)
   })
+}
+
+/** Returns whether a condition tests what is unknown of a deletion that a list found, unless the object is stored. */
+export function readsDeleted(when: When): boolean {
+  return entriesOf(WHEN, when).some(([, { isIndexed, isForEvents }]) => !isIndexed && !isForEvents)
 }
 
 /** Returns the conditions of the keys that are set. */
