@@ -262,37 +262,42 @@ test('a comparison that never ends is behind', async () => {
   it.api.onList = undefined
 })
 
-test('a commit that waits for Redis is why a watch is behind, and no list is asked for', async () => {
+test.each([
+  ['a commit', 'commit'],
+  ['the end of a limit', 'expire'],
+] as const)('%s that waits for Redis is why a watch is behind, and no list is asked for', async (_, call) => {
   const stuck = Promise.withResolvers<void>()
-  let hasBegun = false
+  let [hasBegun, isOver] = [false, false]
   await using it = await startWatchBed({
     timing: { probeAfterMs: 100, stalledMs: 100 },
     wrap: (store) => ({
       ...store,
       async open(source, signal) {
         const session = await store.open(source, signal)
-        const commit = session.commit.bind(session)
-        session.commit = async (...args) => {
+        const original = session[call].bind(session) as (...args: unknown[]) => Promise<void>
+        session[call] = async (...args: unknown[]) => {
           hasBegun = true
           await stuck.promise
-          return commit(...args)
+          isOver = true
+          return original(...args)
         }
+        if (call === 'expire')
+          Object.defineProperty(session, 'dueMs', { get: () => (isOver ? undefined : 0) })
         return session
       },
     }),
   })
-  // Whatever fails, the bed ends only when the commit does.
+  // Whatever fails, the bed ends only when the call does.
   using _stuck = { [Symbol.dispose]: stuck.resolve }
   await it.watching('10')
   it.api.current()?.frame('ADDED', configMap('a', 11))
-  await waitFor(() => hasBegun, { what: 'the commit' })
+  await waitFor(() => hasBegun, { what: 'the call' })
   it.api.resourceVersion = '20'
-  await waitFor(() => (behind(it)?.ms ?? 0) > 500, { what: 'the watch to be behind' })
-  expect(behind(it)).toMatchObject({ waitsFor: 'redis' })
+  await waitFor(() => behind(it)?.waitsFor === 'redis', { what: 'the watch to be behind because of Redis' })
   expect(it.api.lists()).toHaveLength(1)
   stuck.resolve()
   await it.arrived(1)
-  await waitFor(() => behind(it)?.waitsFor !== 'redis', { what: 'the commit to be done' })
+  await waitFor(() => behind(it)?.waitsFor !== 'redis', { what: 'the call to be done' })
 })
 
 test('probes of ten quiet watches are few: at most one each in the time after which a watch probes', async () => {

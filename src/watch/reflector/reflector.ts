@@ -284,7 +284,7 @@ class Reflector {
       }
       catchUp.read(batch)
       if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= readMs)
-        await session.expire(this.#signal, readMs)
+        await progress.whileStoring(() => session.expire(this.#signal, readMs))
       if (batch.full && catchUp.isCurrent) {
         catchUp.heldUp()
         void aim()
