@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { decideIdentity } from '../../src/watch/reflector/manager.ts'
-import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
+import { silentLog } from '../../src/observe/log.ts'
+import type { ClusterResponse } from '../../src/watch/client/cluster-client.ts'
+import { createClusterIdentity, decideIdentity } from '../../src/watch/reflector/cluster-identity.ts'
+import { configMap, failure, type ScriptedApi, type WatchConnection } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
 
@@ -112,4 +114,76 @@ test('why the kinds cannot be resolved is shown without the credentials of a pro
   const lastError = await waitFor(() => it.statuses()[0]?.lastError, { what: 'the error' })
   expect(lastError).toContain('cannot connect to')
   expect(lastError).not.toContain('hunter2')
+})
+
+test('one request identifies the cluster for all watches that reconnect together', async () => {
+  const identityFreshMs = 1_000
+  const namespaces = Array.from({ length: 10 }, (_, i) => `n${i}`)
+  const open: WatchConnection[] = []
+  await using it = await startWatchBed({
+    entries: [{ kind: 'ConfigMap', namespaces }],
+    timing: { identityFreshMs },
+    prepare: (api) => api.script(...namespaces.map(() => (watch: WatchConnection) => void open.push(watch))),
+  })
+  await waitFor(() => open.length === namespaces.length, { what: 'ten watches' })
+  const openMs = performance.now()
+  await waitFor(() => performance.now() - openMs > identityFreshMs, { what: 'the last answer to be old' })
+  let asked = 0
+  it.api.intercept = ({ path }, response) => {
+    if (!path.endsWith('/kube-system')) return false
+    asked++
+    setTimeout(() => response.end(JSON.stringify({ metadata: { uid: it.api.clusterUid } })), 500)
+    return true
+  }
+  const resetMs = performance.now()
+  for (const watch of open) watch.reset()
+  await waitFor(() => it.api.watches().length === 2 * namespaces.length, { what: 'the watches to be back' })
+  expect(asked).toBeGreaterThan(0)
+  expect(asked).toBeLessThanOrEqual(1 + (performance.now() - resetMs) / identityFreshMs)
+})
+
+/** A cluster whose requests the test answers, identified once for all that ask within an hour. */
+function clusterThatIsAsked() {
+  const requests: PromiseWithResolvers<ClusterResponse>[] = []
+  const get = () => {
+    const request = Promise.withResolvers<ClusterResponse>()
+    requests.push(request)
+    return request.promise
+  }
+  const identities = { get: async () => undefined, ofUid: async () => undefined, set: async () => {} }
+  const identify = createClusterIdentity(
+    {
+      client: { url: 'http://api', get },
+      store: { identities },
+      log: silentLog,
+      timing: { identityFreshMs: 3_600_000 },
+    },
+    new AbortController().signal,
+  )
+  const body = Buffer.from(JSON.stringify({ metadata: { uid: 'uid-1' } }))
+  return { requests, identify, answer: { status: 200, headers: {}, body } }
+}
+
+test('a watch that ends does not wait for the identity of the cluster, and takes it from no other', async () => {
+  const { requests, identify, answer } = clusterThatIsAsked()
+  const ended = new AbortController()
+  const first = identify(ended.signal)
+  const second = identify(new AbortController().signal)
+  ended.abort(new Error('ended'))
+  await expect(first).rejects.toThrow('ended')
+  requests[0]?.resolve(answer)
+  expect(await second).toBe('uid-1')
+  expect(requests).toHaveLength(1)
+})
+
+test('a request for the identity that failed is not shared with who asks next', async () => {
+  const { requests, identify, answer } = clusterThatIsAsked()
+  const { signal } = new AbortController()
+  const failed = [identify(signal), identify(signal)]
+  requests[0]?.reject(new Error('reset'))
+  for (const it of failed) await expect(it).rejects.toThrow('reset')
+  const next = identify(signal)
+  requests[1]?.resolve(answer)
+  expect(await next).toBe('uid-1')
+  expect(requests).toHaveLength(2)
 })

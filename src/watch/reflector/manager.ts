@@ -1,13 +1,8 @@
-import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ClusterIdentities, ClusterIdentity } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { forgetSeries } from '../../observe/forget-series.ts'
-import type { Logger } from '../../observe/log.ts'
 import { redactMessage } from '../../text/redact.ts'
-import { faultOf, isNotFound } from '../client/api-fault.ts'
-import { type ClusterClient, ClusterError } from '../client/cluster-client.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
 import {
   apiVersionOf,
@@ -15,7 +10,6 @@ import {
   type DiscoveredResource,
   discover,
   namesSource,
-  objectIn,
   otherVersionOf,
   resolveKind,
   titleOf,
@@ -23,6 +17,7 @@ import {
 import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
 import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
+import { createClusterIdentity } from './cluster-identity.ts'
 import { hasPosition } from './progress.ts'
 import { createReflectorPool, type PoolParts } from './reflector-pool.ts'
 import { UNSURE, unresolved } from './reflector-status.ts'
@@ -70,8 +65,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   let resolved: readonly WatchEntry[] = []
   let change = Promise.withResolvers<void>()
   let applied = Promise.withResolvers<void>()
-  let uid: { value: string; atMs: number } | undefined
 
+  const clusterUid = createClusterIdentity(parts, stop.signal)
   const runs = createReflectorPool({
     ...parts,
     clusterUid,
@@ -85,14 +80,6 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     },
   })
   const removed = createRemovedWatches({ ...parts, isRunning: runs.has })
-
-  /** All sources ask after a connection broke: one request answers them. */
-  async function clusterUid(signal: AbortSignal): Promise<string> {
-    if (!uid || performance.now() - uid.atMs >= timing.identityFreshMs) {
-      uid = { value: await identify(client, store.identities, log, signal), atMs: performance.now() }
-    }
-    return uid.value
-  }
 
   async function keepResolving(): Promise<void> {
     if (entries.length === 0) await change.promise
@@ -304,52 +291,4 @@ function knows(catalogue: Catalogue, { resource }: PlannedSource): boolean {
   return catalogue.resources.some(
     ({ group, plural }) => group === resource.group && plural === resource.plural,
   )
-}
-
-/**
- * The identity of this cluster: the uid of its kube-system namespace. Where that must not be read, a hash of
- * the server's address. What is known once stays: a permission that comes or goes does not make another cluster of it.
- * Throws ApiFault, and ClusterError for a 404 that is not of an API server.
- */
-async function identify(
-  client: ClusterClient,
-  identities: ClusterIdentities,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<string> {
-  const answer = await client.get(KUBE_SYSTEM, {}, signal)
-  const { status, body } = answer
-  const isUnreadable = status === 403 || isNotFound(answer, 'kube-system')
-  // As an ApiFault a 404 would mean that the kind of a watch is not served.
-  if (status === 404 && !isUnreadable)
-    throw new ClusterError(`the API server answered 404 to ${KUBE_SYSTEM}`, status)
-  if (status !== 200 && !isUnreadable) throw faultOf(answer)
-  const address = createHash('sha256').update(client.url).digest('hex').slice(0, 32)
-  const uid = status === 200 ? uidOf(body) : undefined
-  const here = await identities.get(address, signal)
-  const known = here ?? (uid === undefined ? undefined : await identities.ofUid(uid, signal))
-  const identity = decideIdentity(known, uid, address)
-  if (uid === undefined && !known)
-    log.info({ status }, 'namespace kube-system cannot be read; the cluster is identified by its address')
-  if (identity.id !== here?.id || identity.uid !== here?.uid) await identities.set(address, identity, signal)
-  return identity.id
-}
-
-/** Only another uid is another cluster. `uid` is undefined when it cannot be read. */
-export function decideIdentity(
-  known: ClusterIdentity | undefined,
-  uid: string | undefined,
-  address: string,
-): ClusterIdentity {
-  if (uid === undefined) return known ?? { id: address }
-  if (known && (known.uid ?? uid) === uid) return { id: known.id, uid }
-  return { id: uid, uid }
-}
-
-const KUBE_SYSTEM = '/api/v1/namespaces/kube-system'
-
-function uidOf(body: Buffer): string {
-  const { metadata } = objectIn(body, KUBE_SYSTEM) as { metadata?: { uid?: string } }
-  if (!metadata?.uid) throw new ClusterError('namespace kube-system has no uid')
-  return metadata.uid
 }

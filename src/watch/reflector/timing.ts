@@ -24,7 +24,7 @@ export interface Timing {
   standbyPatienceMs: number
   /** A position that moves without changes is stored at most this often. */
   positionEveryMs: number
-  /** How long an answer to "which cluster is this?" holds for all sources. */
+  /** How long one request for the identity of the cluster, and its answer, are for all sources. */
   identityFreshMs: number
   /** After so long without a word the server has sent all that happened before the watch was opened. */
   settleMs: number
