@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Message, Sink, SinkContext, SinkType } from '../sink/index.ts'
-import type { Archive } from '../store/bounds/dead-letter-bounds.ts'
+import { ARCHIVE_WRITE_MS, type Archive } from '../store/bounds/dead-letter-bounds.ts'
 import type { StoredDeadLetter } from '../store/lanes/dead-letters.ts'
 import type { Lanes } from '../store/lanes/lanes.ts'
 import type { ConfigSnapshots } from './config-snapshot.ts'
@@ -12,15 +12,13 @@ interface DeadLetterArchiveParts {
   contextOf(name: string, type: SinkType): SinkContext
   /** Undefined until this process delivers. */
   lanes: Pick<Lanes, 'wake'>
-  /** How long a write may take. */
+  /** Time limit of a write: a disk that hangs, such as a network's, must not stop what keeps the dead letters within their bounds. */
   deadlineMs?: number
 }
 
 type FileArchive = NonNullable<NonNullable<Config['deadLetters']>['archive']>
 
 const NAME = 'dead-letters'
-/** A disk that hangs, such as a network's, must not stop what keeps the dead letters within their bounds. */
-const DEADLINE_MS = 60_000
 
 /** The archive of dead letters of the current configuration. The file sink writes an archive file. */
 export function deadLetterArchive({
@@ -28,7 +26,7 @@ export function deadLetterArchive({
   load,
   contextOf,
   lanes,
-  deadlineMs = DEADLINE_MS,
+  deadlineMs = ARCHIVE_WRITE_MS,
 }: DeadLetterArchiveParts) {
   let opened: { of: string; sink: Sink } | undefined
 

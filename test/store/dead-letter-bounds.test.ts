@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { Archive } from '../../src/store/bounds/dead-letter-bounds.ts'
+import { ARCHIVE_WRITE_MS, type Archive } from '../../src/store/bounds/dead-letter-bounds.ts'
 import { dropDeadLetter, retryDeadLetter } from '../../src/store/lanes/dead-letter-actions.ts'
 import { listDeadLetters } from '../../src/store/lanes/dead-letters.ts'
 import { waitFor } from '../wait-for.ts'
@@ -218,6 +218,34 @@ test.concurrent('of two processes one archives at a time', async () => {
   await using __ = keep(it, { archive, id: 'two' })
   await keptFewer(it, 60)
   expect(new Set(written).size).toBe(written.length)
+})
+
+test.concurrent('while a process writes to the archive for as long as it may, no other process archives', async () => {
+  await using it = await startLaneBed()
+  await giveUp(it, 'hook', names(200))
+  const written: string[] = []
+  const disk = Promise.withResolvers<void>()
+  const archive: Archive = {
+    kind: 'file',
+    async write(letters) {
+      written.push(...letters.map(({ id }) => id))
+      await disk.promise
+    },
+  }
+  await using _ = keep(it, { archive, id: 'one' })
+  using __ = { [Symbol.dispose]: disk.resolve }
+  await waitFor(() => written.length > 0, { what: 'a write' })
+  const ofOne = written.length
+  const turn = it.keys.deadLettersTurn
+  // As if that time had passed.
+  await it.redis.pexpire(turn, Math.max((await it.redis.pttl(turn)) - ARCHIVE_WRITE_MS, 1))
+  await using two = keep(it, { archive, id: 'two' })
+  await waitFor(() => two.looks() > 1 || written.length > ofOne, { what: 'a look of the other process' })
+  disk.resolve()
+  await keptFewer(it, 60)
+  expect(new Set(written).size).toBe(written.length)
+  const isShort = async () => (await it.redis.pttl(turn)) < ARCHIVE_WRITE_MS
+  await waitFor(isShort, { what: 'the turn to be short again' })
 })
 
 test.concurrent('a dead letter that is retried has its whole age before it', async () => {

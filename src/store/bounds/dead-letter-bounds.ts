@@ -58,7 +58,12 @@ export interface DeadLetterBounds {
 
 const LOOK_MS = 2_000
 const SOON_MS = 100
-/** One process at a time archives: what two archive is there twice. */
+/** Time limit of one write to an archive file. */
+export const ARCHIVE_WRITE_MS = 60_000
+/**
+ * One process at a time deletes dead letters: what two archive is there twice. The turn is longer than WORK_MS, to which a write to a
+ * file is added, and stays with its process as long as there is something to delete.
+ */
 const TURN_MS = 15_000
 const MOST_ROWS = 500
 const WORK_MS = 5_000
@@ -104,7 +109,8 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     const isDue = () => bytes > bounds.maxBytes || (sample !== undefined && sample.oldestMs < beforeMs)
     let isTurn = false
     try {
-      isTurn = isDue() && (await hasTurn())
+      const writeMs = parts.archive()?.kind === 'file' ? ARCHIVE_WRITE_MS : 0
+      isTurn = isDue() && (await takeTurn(TURN_MS + writeMs))
       // Nothing is discarded by an estimate.
       if (isTurn && isEstimated) await measure()
     } finally {
@@ -112,7 +118,13 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       note(bounds)
     }
     const untilMs = performance.now() + WORK_MS
-    while (sample && isTurn && isDue() && (await discard(bounds, sample, beforeMs, untilMs))) await measure()
+    try {
+      while (sample && isTurn && isDue() && (await discard(bounds, sample, beforeMs, untilMs)))
+        await measure()
+    } finally {
+      // Other processes do not wait for a write that is over, should this one end.
+      if (isTurn) await takeTurn(TURN_MS)
+    }
     logDiscarded()
   }
 
@@ -139,9 +151,9 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     wasSoon = isNow
   }
 
-  /** True while this process is the one that deletes. */
-  async function hasTurn(): Promise<boolean> {
-    return (await runScript(redis, TURN, [keys.deadLettersTurn, keys.deadLetters], [parts.id, TURN_MS])) === 1
+  /** Takes the turn, or keeps it, for `ms` from now. Returns false while another process has it. */
+  async function takeTurn(ms: number): Promise<boolean> {
+    return (await runScript(redis, TURN, [keys.deadLettersTurn, keys.deadLetters], [parts.id, ms])) === 1
   }
 
   /**
@@ -314,7 +326,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   }
 }
 
-/** Takes the turn, or keeps it. The XDEL changes nothing: a script that has written may go on while Redis is full. */
+/** The XDEL changes nothing: a script that has written may go on while Redis is full. */
 const TURN = script(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
