@@ -1,56 +1,13 @@
-import { hostname } from 'node:os'
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/observe/log.ts'
-import { keysOf, slotsOf } from '../../src/store/keys.ts'
-import { LaneSlots, type LaneSlotsParts } from '../../src/store/lanes/lane-slots.ts'
+import { slotsOf } from '../../src/store/keys.ts'
+import type { LaneSlots } from '../../src/store/lanes/lane-slots.ts'
 import { LiveProcesses, openPresence } from '../../src/store/lanes/live-processes.ts'
-import { openRedis } from '../../src/store/redis/connection.ts'
-import { createTroubles } from '../../src/store/redis/redis-fault.ts'
-import { startRedis } from '../servers/redis.ts'
 import { waitFor } from '../wait-for.ts'
+import { startSlotsBed } from './slots-bed.ts'
 
 /** When a worker takes the slots of another one. */
 
 const [SLOT] = slotsOf('hook') as [string]
-
-async function startSlotsBed() {
-  const stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis())
-  const redis = openRedis(server.url, 'work', silentLog)
-  stack.defer(() => redis.disconnect())
-  const keys = keysOf('test')
-
-  function startSlots(about: Partial<LaneSlotsParts> = {}): LaneSlots {
-    const slots = new LaneSlots({
-      ...{ redis, keys, log: silentLog, troubles: createTroubles(silentLog), clock: Date },
-      processes: new LiveProcesses('taker'),
-      sinks: () => ['hook'],
-      onTaken() {},
-      onLost() {},
-      onGone() {},
-      drain: async () => true,
-      onKept() {},
-      onBeat() {},
-      onOutOfMemory() {},
-      ...about,
-    })
-    stack.defer(() => slots.close())
-    slots.start()
-    return slots
-  }
-
-  /** A worker that owns all slots and whose heartbeat stands still, as if its event loop were blocked. */
-  async function putSilentWorker(id: string, about: object): Promise<void> {
-    const beat = { id, host: hostname(), pid: process.pid, sinks: ['hook'], beat: 7, ...about }
-    const tokens = slotsOf('hook').flatMap((slot) => [slot, `${id}:1`])
-    await redis
-      .multi()
-      .hset(keys.workers, id, JSON.stringify(beat))
-      .hset(keys.slots, ...tokens, 'version', 1)
-      .exec()
-  }
-  return { redis, keys, startSlots, putSilentWorker, [Symbol.asyncDispose]: () => stack.disposeAsync() }
-}
 
 test.concurrent('a live worker of our host and pid in another pid namespace keeps its slots for as long as its lease', async () => {
   await using it = await startSlotsBed()

@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest'
-import { silentLog } from '../../src/observe/log.ts'
-import { keysOf, slotsOf } from '../../src/store/keys.ts'
-import { LaneSlots } from '../../src/store/lanes/lane-slots.ts'
+import { slotsOf } from '../../src/store/keys.ts'
 import { LiveProcesses } from '../../src/store/lanes/live-processes.ts'
-import { openRedis } from '../../src/store/redis/connection.ts'
-import { createTroubles } from '../../src/store/redis/redis-fault.ts'
-import { startRedis } from '../servers/redis.ts'
 import { startTcpProxy } from '../servers/tcp-proxy.ts'
 import { waitFor } from '../wait-for.ts'
 import { DELIVERED, DOWN, scriptedSink, startLaneBed } from './lane-bed.ts'
+import { startSlotsBed } from './slots-bed.ts'
 
 /** What Redis says of slots and what a worker knows of them come together again, whatever got lost between them. */
 
@@ -77,26 +73,13 @@ test('a worker that loses its slots while it asks whether the sink is back asks 
 })
 
 test('a refusal of an older token does not take a slot away that came back; a full Redis is reported', async () => {
-  await using stack = new AsyncDisposableStack()
-  const server = stack.use(await startRedis())
-  const redis = openRedis(server.url, 'work', silentLog)
-  stack.defer(() => redis.disconnect())
+  await using it = await startSlotsBed()
   const lost: string[] = []
   let outOfMemory = 0
-  const slots = new LaneSlots({
-    ...{ redis, keys: keysOf('test'), log: silentLog, troubles: createTroubles(silentLog), clock: Date },
-    processes: new LiveProcesses('worker'),
-    sinks: () => ['hook'],
-    onTaken() {},
+  const slots = it.startSlots({
     onLost: (some) => lost.push(...some),
-    onGone() {},
-    drain: async () => true,
-    onKept() {},
-    onBeat() {},
     onOutOfMemory: () => void outOfMemory++,
   })
-  stack.defer(() => slots.close())
-  slots.start()
   const slot = 'hook/0'
   await waitFor(() => slots.token(slot) !== undefined, { what: 'the slots' })
   const token = slots.token(slot) as string
@@ -105,6 +88,32 @@ test('a refusal of an older token does not take a slot away that came back; a fu
   slots.lost(slot, token)
   expect([slots.token(slot), lost]).toEqual([undefined, [slot]])
   expect(outOfMemory).toBe(0)
-  await redis.config('SET', 'maxmemory', '1mb')
+  await it.redis.config('SET', 'maxmemory', '1mb')
   await waitFor(() => outOfMemory > 0, { what: 'a heartbeat that a full Redis refuses to be reported' })
+})
+
+test('a slot that is lost while it is drained, and comes back, is not given away', async () => {
+  await using it = await startSlotsBed()
+  const drained = Promise.withResolvers<boolean>()
+  const taken: string[] = []
+  const slots = it.startSlots({
+    onTaken: (some) => taken.push(...some),
+    drain: () => drained.promise,
+  })
+  const all = slotsOf('hook')
+  await waitFor(() => all.every((slot) => slots.token(slot)), { what: 'the slots' })
+  const other = it.startSlots({ processes: new LiveProcesses('other') })
+  await waitFor(() => all.some((slot) => slots.isDraining(slot)), { what: 'a slot for the other worker' })
+  const slot = all.find((slot) => slots.isDraining(slot)) as string
+  await other.close()
+  await it.redis.multi().hset(it.keys.slots, slot, 'gone:1').hincrby(it.keys.slots, 'version', 1).exec()
+  const stored = () => it.redis.hget(it.keys.slots, slot)
+  await waitFor(() => taken.filter((it) => it === slot).length > 1, { what: 'the slot to come back' })
+  const token = await stored()
+  taken.length = 0
+  drained.resolve(true)
+  await waitFor(() => slots.token(slot), { what: 'the slot to be used again' })
+  expect([slots.token(slot), await stored()]).toEqual([token, token])
+  // Nothing was read from it while it was drained.
+  expect(taken).toContain(slot)
 })

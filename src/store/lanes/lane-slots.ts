@@ -293,12 +293,21 @@ export class LaneSlots {
   /** Gives a slot away when nothing of it is under way; where calls take long, it stays a while and is tried again. */
   async #giveAway(slot: string): Promise<void> {
     const { redis, keys, log } = this.#parts
+    const token = this.#tokens.get(slot)
+    if (token === undefined) return
     const times = this.#busy.get(slot)?.times ?? 0
     const patienceMs = FIRST_DRAIN_MS * 2 ** Math.min(times, MOST_DOUBLINGS)
     this.#draining.add(slot)
     const isDrained = await this.#parts.drain(slot, patienceMs)
     this.#version = undefined
-    if (!isDrained && !this.#closed) {
+    if (this.#closed) return
+    if (this.#tokens.get(slot) !== token) {
+      // It was lost meanwhile. If it came back since, it stays.
+      this.#draining.delete(slot)
+      if (this.#tokens.has(slot)) this.#parts.onTaken([slot])
+      return
+    }
+    if (!isDrained) {
       this.#draining.delete(slot)
       // The process stops: that ends what is in flight, and gives all slots away.
       if (this.#paused) return
@@ -306,18 +315,14 @@ export class LaneSlots {
       this.#parts.onKept(slot)
       return
     }
-    const token = this.#tokens.get(slot)
     try {
-      if (this.#closed || token === undefined) return
       await runScript(redis, RELEASE, [keys.slots, keys.workers], ['', slot, token])
     } catch (error) {
       log.debug({ error }, 'slots were not given away; they are read again with the next heartbeat')
     } finally {
       this.#draining.delete(slot)
       this.#busy.delete(slot)
-      this.#tokens.delete(slot)
-      this.#version = undefined
-      this.#parts.onLost([slot])
+      this.lost(slot, token)
     }
   }
 }
