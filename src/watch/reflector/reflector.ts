@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import {
-  type Change,
   FencedError,
   isOlder,
   type Source,
@@ -14,9 +13,10 @@ import { DEFAULT_MAX_OBJECT_BYTES, type Oversized } from '../decode/oversized.ts
 import type { LeaseGuard } from '../leases/held-lease.ts'
 import { currentPosition, METADATA_WATCH } from '../list/list.ts'
 import type { PlannedSource } from '../plan/plan.ts'
-import { BEHIND_IDLE_MS, CatchUp, untilDue, type WatchProgress } from './progress.ts'
+import { OpenWatch } from './open-watch.ts'
+import type { WatchProgress } from './progress.ts'
 import { ReflectorStatus, type ReflectorStatusParts, WAITS_FOR_REDIS_MS } from './reflector-status.ts'
-import { inScope, LIST_STEP_MS, Relister } from './relist.ts'
+import { LIST_STEP_MS, Relister } from './relist.ts'
 import {
   afterEnd,
   afterFault,
@@ -29,7 +29,7 @@ import {
 } from './retry-policy.ts'
 import { adopt, awaitMove, standBy } from './takeover.ts'
 import type { Timing } from './timing.ts'
-import { type Batch, OverdueStream, type WatchRequest, watchStream } from './watch-stream.ts'
+import { OverdueStream } from './watch-stream.ts'
 
 export interface ReflectorParts extends ReflectorStatusParts {
   client: ClusterClient
@@ -233,84 +233,33 @@ class Reflector {
     } catch (error) {
       this.#signal.throwIfAborted()
       stalled.signal.throwIfAborted()
-      throw error
+      throw error instanceof OverdueStream ? new SilentWatch(error.message, { cause: error }) : error
     } finally {
       over.abort()
     }
   }
 
+  /** Opens a watch, and reads it to its end. */
   async #read(session: SourceSession, signal: AbortSignal): Promise<{ livedMs: number; silent: boolean }> {
-    const { clock, timing, random, progress } = this.#parts
+    const { timing, random } = this.#parts
     const [least, most] = timing.watchSeconds
-    const catchUp = new CatchUp(await this.#newest(session), timing.settleMs)
-    const resourceVersion = session.checkpoint?.resourceVersion ?? ''
-    const accepted = () => {
-      this.#report.watching(session.checkpoint?.resourceVersion ?? '')
-      catchUp.opened(resourceVersion)
-      this.#report.current(catchUp.isCurrent)
-      if (catchUp.isCurrent) progress.current()
+    const about = {
+      ...this.#parts,
+      source: this.#source,
+      session,
+      report: this.#report,
+      stop: this.#signal,
+      currentPosition: () => this.#current(signal),
+      onMove: () => {
+        this.#history = { ...NO_HISTORY, fences: this.#history.fences }
+      },
     }
-    const request = this.#request(Math.round(least + random() * (most - least)), accepted)
-    const mayExpire = () => catchUp.isCurrent && !progress.isBehind
-    const idleMs = () => catchUp.waitMs() ?? (mayExpire() ? untilDue(session, clock.now()) : BEHIND_IDLE_MS)
+    const watch = new OpenWatch(about, await this.#newest(session))
     const startedMs = performance.now()
-    let silent = true
-    let committedMs = startedMs
-    let position: Position | undefined
-    /** When the server was asked for the position that the watch has to reach. */
-    let askedMs = clock.now()
-    const aim = async () => {
-      const atMs = clock.now()
-      const target = await this.#current(signal).catch(() => undefined)
-      catchUp.aim(target)
-      if (target !== undefined) askedMs = atMs
-    }
-    for await (const batch of this.#stream({ ...request, query: { resourceVersion }, idleMs }, signal)) {
-      // Only what was due then is decided: what comes during the commit, or is still in the socket, may end the rest.
-      const readMs = batch.full ? askedMs : clock.now()
-      if (!batch.idle) {
-        silent &&= progress.isCommitted(batch.resourceVersion)
-        const inOrder = inScope(this.#source, batch.changes, this.#report)
-        const changes = catchUp.isCurrent
-          ? inOrder
-          : inOrder.map((it) => ({ ...it, isCatchUp: true as const }))
-        position = { resourceVersion: batch.resourceVersion, resumeFrom: batch.resumeFrom }
-        if (changes.length > 0 || performance.now() - committedMs >= timing.positionEveryMs) {
-          await this.#commit(session, changes, position)
-          committedMs = performance.now()
-          position = undefined
-        }
-        progress.reached(batch.resourceVersion, changes.length === 0)
-      }
-      catchUp.read(batch)
-      if (mayExpire() && (session.dueMs ?? Number.POSITIVE_INFINITY) <= readMs)
-        await progress.whileStoring(() => session.expire(this.#signal, readMs))
-      if (batch.full && catchUp.isCurrent) {
-        catchUp.heldUp()
-        void aim()
-      }
-      this.#report.current(catchUp.isCurrent)
-      if (catchUp.isCurrent) progress.current()
-    }
-    if (position !== undefined) await this.#commit(session, [], position)
+    const seconds = Math.round(least + random() * (most - least))
+    const request = this.#request(seconds, () => watch.accepted())
+    const silent = await watch.read(request, signal)
     return { livedMs: performance.now() - startedMs, silent }
-  }
-
-  /** The batches of a watch. Throws SilentWatch where the server kept it open for too long without ending it. */
-  async *#stream(request: WatchRequest, signal: AbortSignal): AsyncGenerator<Batch, void> {
-    try {
-      yield* watchStream(request, signal)
-    } catch (error) {
-      throw error instanceof OverdueStream ? new SilentWatch(error.message, { cause: error }) : error
-    }
-  }
-
-  async #commit(session: SourceSession, changes: readonly Change[], at: Position): Promise<void> {
-    const { progress } = this.#parts
-    await progress.whileStoring(() => session.commit(changes, at.resumeFrom, this.#signal))
-    if (progress.committed(at.resourceVersion))
-      this.#history = { ...NO_HISTORY, fences: this.#history.fences }
-    this.#report.moved(at.resourceVersion)
   }
 
   #request(timeoutSeconds: number, onAccepted = () => {}) {
@@ -357,7 +306,5 @@ class Reflector {
     else await pause(step.delayMs, undefined, { signal: this.#signal })
   }
 }
-
-type Position = Pick<Batch, 'resourceVersion' | 'resumeFrom'>
 
 const LIST_SECONDS = 300
