@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../src/observe/log.ts'
 import { otherVersionOf } from '../../src/watch/client/discovery.ts'
+import type { WatchEntry } from '../../src/watch/schema.ts'
 import { configMap, failure, type ScriptedApi } from '../servers/scripted-api.ts'
 import { waitFor } from '../wait-for.ts'
 import { startWatchBed } from './bed.ts'
@@ -99,6 +100,39 @@ test('a version that the cluster never served fails where another one is served'
   })
   expect(it.statuses()).toMatchObject([{ phase: 'failing', ready: false }])
 })
+
+const V1 = 'example.com/v1/Widget'
+const V3 = 'example.com/v3/Widget'
+test.each<[string, WatchEntry[], string]>([
+  ['the whole', [{ kind: V1 }, { kind: V3 }], 'waiting-for-kind'],
+  ['the whole, and a namespace', [{ kind: V1 }, { kind: V3, namespaces: ['shop'] }], 'waiting-for-kind'],
+  [
+    'all namespaces but one',
+    [
+      { kind: V3, namespaces: ['!dev'] },
+      { kind: V1, namespaces: ['!dev'] },
+    ],
+    'waiting-for-kind',
+  ],
+  ['a namespace, and the whole', [{ kind: V1, namespaces: ['shop'] }, { kind: V3 }], 'failing'],
+  [
+    'other labels',
+    [
+      { kind: V1, labels: 'team=a' },
+      { kind: V3, labels: 'team=b' },
+    ],
+    'failing',
+  ],
+])(
+  'of two entries for clusters of different versions, the one that is not served fails only where it misses objects: %s',
+  async (_, entries, phase) => {
+    await using it = await startWatchBed({ entries, prepare: (api) => void serveVersions(api) })
+    const statusOf = (title: string) => it.statuses().find((status) => status.title.startsWith(title))
+    await waitFor(() => statusOf('widgets')?.phase === 'watching', { what: 'the watch' })
+    await waitFor(() => statusOf(V3)?.phase !== 'resolving', { what: 'the version that is not served' })
+    expect(statusOf(V3)).toMatchObject({ phase, ready: phase !== 'failing' })
+  },
+)
 
 test.each(['serving.knative.dev/Service', 'services.knative.dev', 'knative.dev/v1/Service'])(
   '%s does not name the Service of another group',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { isOlder, type Source } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import { type Catalogue, resolveKind, titleOf } from '../client/discovery.ts'
@@ -62,6 +63,20 @@ export function planSources(
   return plan
 }
 
+/** Returns whether the sources of these entries have all objects of another one, which would change none of them. */
+export function isCovered(
+  entry: WatchEntry,
+  entries: readonly WatchEntry[],
+  catalogue: Catalogue,
+  matcherOf: MatcherOf,
+): boolean {
+  const [without, joined] = [entries, [...entries, entry]].map((all) => {
+    const { sources, problems } = planSources(all, catalogue, '', matcherOf)
+    return { keys: sources.map(({ key }) => key), problems: problems.length }
+  })
+  return isDeepStrictEqual(joined, without)
+}
+
 /** Entries with their resources; the plan has those without one, and nothing else yet. */
 function resolveEntries(
   entries: readonly WatchEntry[],
@@ -107,10 +122,12 @@ function mergeWatches(
 }
 
 function join(into: DesiredWatch, watch: DesiredWatch): void {
-  const lists = [...(into.either ?? [into.namespaces]), watch.namespaces]
+  const before = into.either ?? [into.namespaces]
+  const isKnown = before.some((it) => isDeepStrictEqual(it, watch.namespaces))
+  const lists = isKnown ? before : [...before, watch.namespaces]
   const all = lists.some((it) => it === undefined)
   into.namespaces = all ? undefined : [...new Set(lists.flatMap((it) => it ?? []))]
-  const isMixed = into.namespaces?.some((it) => it.startsWith('!')) === true
+  const isMixed = lists.length > 1 && into.namespaces?.some((it) => it.startsWith('!')) === true
   if (isMixed) into.either = lists as string[][]
   else delete into.either
   const initial = earlier(into.entry.initial, watch.entry.initial)

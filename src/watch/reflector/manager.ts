@@ -5,22 +5,20 @@ import { forgetSeries } from '../../observe/forget-series.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { crdStateOf, findDefined } from '../client/crd.ts'
 import {
-  apiVersionOf,
   type Catalogue,
-  type DiscoveredResource,
   discover,
   namesSource,
   otherVersionOf,
   resolveKind,
   titleOf,
 } from '../client/discovery.ts'
-import { type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
+import { isCovered, type PlannedSource, planSources, type WatchPlan } from '../plan/plan.ts'
 import { createSplitter } from '../plan/split.ts'
 import type { WatchEntry } from '../schema.ts'
 import { createClusterIdentity } from './cluster-identity.ts'
 import { hasPosition } from './progress.ts'
 import { createReflectorPool, type PoolParts } from './reflector-pool.ts'
-import { UNSURE, unresolved } from './reflector-status.ts'
+import { notServedMessage, otherVersionMessage, UNSURE, unresolved } from './reflector-status.ts'
 import { createRemovedWatches } from './removed-watches.ts'
 import type { SelectionParts } from './takeover.ts'
 import { backoffMs } from './timing.ts'
@@ -124,7 +122,7 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     const current = await clusterUid(signal)
     const asked = entries
     plan = await split(planOf(asked, catalogue, current, parts.matcherOf), signal)
-    notServed = await findNotServed(catalogue, current, signal)
+    notServed = await findNotServed(asked, catalogue, current, signal)
     await noteAbsent(catalogue, signal)
     const problems = new Map(plan.problems.map(({ entry, message }) => [message, entry.kind]))
     for (const [kind, message] of notServed) if (message !== UNSURE) problems.set(message, kind)
@@ -144,13 +142,21 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     if (asked === entries) applied.resolve()
   }
 
-  /** A kind that merely is not installed is waited for. Of one that is there in another version, or was, changes are missed. */
+  /**
+   * A kind that merely is not installed is waited for. Of one that is there in another version, or was, changes are missed: unless
+   * another entry has its objects, as in a configuration for clusters of different versions.
+   */
   async function findNotServed(
+    asked: readonly WatchEntry[],
     catalogue: Catalogue,
     current: string,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string>> {
-    const { waiting, unsure } = plan
+    const { unsure } = plan
+    const waiting = plan.waiting.filter((entry) => {
+      const other = otherVersionOf(entry.kind, catalogue)
+      return !other || !isCovered({ ...entry, kind: titleOf(other) }, asked, catalogue, parts.matcherOf)
+    })
     const remembered = await removed.rememberedKinds([...waiting, ...unsure], current, signal)
     for (const [, { source }] of runs.entries())
       if (unsure.some(({ kind }) => kind === source.spelling)) remembered.add(source.spelling)
@@ -268,14 +274,6 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
       await left
     },
   }
-}
-
-function otherVersionMessage(kind: string, other: DiscoveredResource): string {
-  return `the cluster does not serve "${kind}", but ${apiVersionOf(other)}: write ${titleOf(other)} (the version that the cluster prefers) or ${apiVersionOf(other)}/${other.kind}`
-}
-
-function notServedMessage(kind: string): string {
-  return `the cluster does not serve "${kind}" any more: its watch goes on once it does; remove the entry if the kind is gone for good`
 }
 
 function isAmbiguous(catalogue: Catalogue, { spelling }: PlannedSource): boolean {

@@ -4,6 +4,7 @@ import type { forgetSeries } from '../../observe/forget-series.ts'
 import type { Logger } from '../../observe/log.ts'
 import { redactMessage } from '../../text/redact.ts'
 import { ApiFault, UNAUTHORIZED_ADVICE } from '../client/api-fault.ts'
+import { apiVersionOf, type DiscoveredResource, titleOf } from '../client/discovery.ts'
 import type { Oversized } from '../decode/oversized.ts'
 import type { PlannedSource, WatchPlan } from '../plan/plan.ts'
 import type { WatchEntry } from '../schema.ts'
@@ -209,6 +210,14 @@ export function initialStatus({ key, title }: PlannedSource): WatchStatus {
 }
 
 export const UNSURE = 'a part of the API that may have this kind does not answer'
+
+export function otherVersionMessage(kind: string, other: DiscoveredResource): string {
+  return `the cluster does not serve "${kind}", but ${apiVersionOf(other)}: write ${titleOf(other)} (the version that the cluster prefers) or ${apiVersionOf(other)}/${other.kind}`
+}
+
+export function notServedMessage(kind: string): string {
+  return `the cluster does not serve "${kind}" any more: its watch goes on once it does; remove the entry if the kind is gone for good`
+}
 
 /** Entries that have no source: they have just come, their kind is not there yet, or they contradict another. */
 export function unresolved(
