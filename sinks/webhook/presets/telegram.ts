@@ -13,9 +13,17 @@ function telegramText(text: string): string {
   )
 }
 
-function plainText(html: string): string {
-  return plainOfHtml(html).replace(/([@#$/.:])\u200b/g, '$1')
+/** Undoes what keeps plain text from becoming an entity. */
+function unmarked(text: string): string {
+  return text.replace(/([@#$/.:])\u200b/g, '$1')
 }
+
+function plainText(html: string): string {
+  return unmarked(plainOfHtml(html))
+}
+
+/** Of the markup of a rule: no entity is found in code and addresses, and these are copied and opened. */
+const EXACT = /<(?:code|pre)[^<>]*>[^<]*|<a [^<>]*>/g
 
 /** No entity is found in code. */
 const MARKUP: Markup = {
@@ -75,7 +83,8 @@ export const telegram: MessagePreset = {
 }
 
 /** A tag that is cut would make Telegram refuse the message: a text that is too long loses its tags. */
-function cutHtml(html: string, max: number, cut: Cut): string {
+function cutHtml(marked: string, max: number, cut: Cut): string {
+  const html = marked.replace(EXACT, unmarked)
   return cut(html, max) === html ? html : telegramText(cut(plainText(html), max))
 }
 

@@ -133,6 +133,28 @@ test.each([1, 1_000])('telegram: nothing in an object mentions or links, %i time
   expect(shown).not.toMatch(/[@#$]\w|(?<![\w/])\/\w|\w\.[a-z]|:\/\//)
 })
 
+test('telegram: values are whole where no entity is found, in code and addresses of a rule', async () => {
+  const { markup } = loadedPresets.telegram
+  const node = 'ip-10-0-1-23.ec2.internal'
+  const image = 'quay.io/app@sha256:1'
+  const inserted = markup.escape!
+  const text = [
+    `<code>kubectl describe node ${inserted(node)}</code>`,
+    `<pre>cd ${inserted('/var/log')}\n${inserted(image)}</pre>`,
+    `<a href="https://grafana.example.com/?node=${inserted(node)}">${inserted(node)}</a>`,
+    inserted(node),
+  ].join('\n')
+  const title = `Node <code>${inserted(node)}</code>`
+  const fields = [{ title: 'Image', value: `<code>${inserted(image)}</code>` }]
+  const body = await jsonOf('telegram', told({}, markup, {}, { title, text, fields }))
+  expect(body.text).toContain(`Node <code>${node}</code>`)
+  expect(body.text).toContain(`<code>kubectl describe node ${node}</code>`)
+  expect(body.text).toContain(`<pre>cd /var/log\n${image}</pre>`)
+  expect(body.text).toContain(`<a href="https://grafana.example.com/?node=${node}">${inserted(node)}</a>`)
+  expect(body.text).toContain(`\n${inserted(node)}\n`)
+  expect(body.text).toContain(`<code>${image}</code>`)
+})
+
 test('mattermost, rocket-chat: a title has escapes where it is Markdown only', async () => {
   const title = 'Deployment shop/web: r.io/my_app@sha256:1 [x]'
   const links = [{ title: 'x', url: 'https://e.example.com/' }]
