@@ -72,7 +72,7 @@ export async function startOldBed(source = SOURCE, rules?: readonly Rule[]) {
     /** For large previous objects. */
     room,
     /** A new process takes the source over. */
-    open: (previous = keeps) => bed.newStore(previous).open(source, never),
+    open: (previous = keeps, opened = source) => bed.newStore(previous).open(opened, never),
     /** A session that seeded these objects. */
     async begun(...objects: Change[]) {
       const session = await bed.newStore(keeps).open(source, never)

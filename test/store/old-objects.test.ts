@@ -41,27 +41,6 @@ test('a change that a list found says what was before, too', async () => {
   expect(await it.told()).toEqual([`MODIFIED a@9: ${IMAGE} v1 → v2`])
 })
 
-test('an object as another version of the API had it is not the state before', async () => {
-  await using it = await startOldBed()
-  const session = await it.begun(came('ADDED', 'a', 1, image('v1')))
-  const moved = { apiVersion: 'v2', spec: { image: 'v1' } }
-  await session.commit([came('MODIFIED', 'a', 2, moved)], '2', never)
-  await session.commit([came('MODIFIED', 'a', 3, { ...moved, spec: { image: 'v2' } })], '3', never)
-  const changes = (await it.deliveries()).map(({ event }) => event.changes)
-  expect(changes).toMatchObject([undefined, [{ path: 'spec.image', old: 'v1', new: 'v2' }]])
-})
-
-test('a list stores unchanged objects again as the present version of the API has them', async () => {
-  await using it = await startOldBed()
-  const session = await it.begun(came('ADDED', 'a', 1, image('v1')))
-  await session.beginList('different', never)
-  await session.list([came('ADDED', 'a', 1, { apiVersion: 'v2', spec: { image: 'v1' } })], never)
-  await session.endList('5', never)
-  await session.commit([came('MODIFIED', 'a', 6, { apiVersion: 'v2', spec: { image: 'v2' } })], '6', never)
-  const changes = (await it.deliveries()).map(({ event }) => event.changes)
-  expect(changes).toMatchObject([[{ path: 'spec.image', old: 'v1', new: 'v2' }]])
-})
-
 test('what a restored etcd brings back has an id of its own, the same for a repeat', async () => {
   await using it = await startOldBed()
   const session = await it.begun(came('ADDED', 'a', 10, image('v1')))

@@ -1,5 +1,5 @@
 import type { ChainableCommander } from 'ioredis'
-import type { Change, Comparison, KnownObject, ScannedObject, Transition } from '../../model/change.ts'
+import type { Change, KnownObject, ScannedObject, Transition } from '../../model/change.ts'
 import {
   deletionOf,
   deselectionOf,
@@ -9,7 +9,7 @@ import {
 } from '../../model/transition.ts'
 import { decodeIndexEntry, encodeIndexEntry, type KnownEntries, nameOf } from './index-entries.ts'
 import { type PreviousJson, PreviousObjects } from './previous-objects.ts'
-import { COMPLETE, RelistDiffLostError } from './relist-diff.ts'
+import { COMPLETE, type ComparedList, RelistDiffLostError } from './relist-diff.ts'
 
 /** The commands that read for a plan. */
 export type Reads = Pick<ChainableCommander, 'hmget' | 'hmgetBuffer' | 'zrange'>
@@ -96,14 +96,13 @@ export function planWatch(keys: SourceKeys, changes: readonly Change[], known: K
 }
 
 /**
- * Applies a page of a list, which is newer than `position`, unless etcd was restored. If the index has a name with another uid, that object
+ * Applies a page of a list, which is newer than its `position`, unless etcd was restored. If the index has a name with another uid, that object
  * was deleted before this one was created.
  */
 export function planList(
   keys: SourceKeys,
   page: readonly Change[],
-  comparison: Comparison,
-  position: string,
+  list: ComparedList,
   isNew: (object: ScannedObject) => boolean = () => true,
 ): CommitPlan {
   const uids = page.map((change) => change.object.uid)
@@ -122,7 +121,7 @@ export function planList(
       await index.readMore(read, [...replaced.values()])
       for (const [i, change] of page.entries()) {
         index.remove(replaced.get(i), change.observedAtMs)
-        index.meet(change, { comparison, position }, replaced.has(i) || isNew(change.object))
+        index.meet(change, list, replaced.has(i) || isNew(change.object))
       }
       return { ...index.plan(), unlistedDelete: names }
     },
@@ -275,17 +274,17 @@ class IndexTransaction {
   }
 
   /**
-   * Applies an object of a list. An unchanged object is stored as previous object if it was not yet, or in another version of its
-   * API. An object that is neither in the index nor new is only indexed.
+   * Applies an object of a list. An unchanged object is stored as previous object if it was not yet. An object that is neither
+   * in the index nor new is only indexed.
    */
-  meet(change: Change, list: { comparison: Comparison; position: string }, isNew: boolean): void {
+  meet(change: Change, list: ComparedList, isNew: boolean): void {
     const { object } = change
     const known = this.get(object.uid)
     if (!known && !isNew) return this.note(object)
     const transition = transitionOf(change, known, list.comparison, true)
     if (transition) this.apply(goingBack(transition, known?.resourceVersion ?? list.position))
-    else if (known?.resourceVersion === object.resourceVersion && !this.#previous?.has(object))
-      this.#previous?.put(object)
+    else if (known?.resourceVersion === object.resourceVersion)
+      this.#previous?.keep(object, list.otherVersion)
   }
 
   /** Indexes an object without emitting it. */

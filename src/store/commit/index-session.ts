@@ -48,6 +48,7 @@ export abstract class IndexSession implements SourceSession {
   protected readonly known = new KnownEntries()
   readonly #parts: SessionParts
   #comparison: Comparison = 'newer'
+  #otherVersion = false
 
   constructor(parts: SessionParts, source: Source, keys: SourceKeys) {
     this.#parts = parts
@@ -57,8 +58,8 @@ export abstract class IndexSession implements SourceSession {
 
   /** Executes a plan, and moves the checkpoint, in one transaction. */
   protected abstract transact(move: Partial<Checkpoint>, plan: CommitPlan, signal: AbortSignal): Promise<void>
-  /** Stores the description of the source. */
-  protected abstract describe(signal: AbortSignal): Promise<void>
+  /** Stores the description of the source; returns whether the one before had another version of its API. */
+  protected abstract describe(signal: AbortSignal): Promise<boolean>
   /** Notes all objects of the index as not listed. */
   protected abstract copyNames(signal: AbortSignal): Promise<void>
   /** Returns at most `most` objects that are not listed; undefined if there are none. */
@@ -87,7 +88,9 @@ export abstract class IndexSession implements SourceSession {
 
   async beginList(comparison: Comparison, signal: AbortSignal): Promise<void> {
     this.#comparison = comparison
-    await this.describe(signal)
+    const isOther = await this.describe(signal)
+    // A list before it may have ended early.
+    this.#otherVersion = isOther || this.#isAdopting || this.checkpoint?.phase === 'listing'
     await this.transact(this.#isAdopting ? {} : { phase: 'listing' }, FORGET_UNLISTED, signal)
     await this.copyNames(signal)
   }
@@ -99,8 +102,8 @@ export abstract class IndexSession implements SourceSession {
   ): Promise<void> {
     await this.#parts.enrich?.(this.source, page, signal)
     const position = this.checkpoint?.resourceVersion ?? ''
-    for (const part of chunks(page))
-      await this.transact({}, planList(this.keys, part, this.#comparison, position, isNew), signal)
+    const list = { comparison: this.#comparison, position, otherVersion: this.#otherVersion }
+    for (const part of chunks(page)) await this.transact({}, planList(this.keys, part, list, isNew), signal)
   }
 
   async endList(

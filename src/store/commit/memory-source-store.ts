@@ -70,7 +70,9 @@ class MemorySession extends IndexSession {
   async adopt(): Promise<void> {}
   async expire(): Promise<void> {}
   async forgetLimits(): Promise<void> {}
-  protected async describe(): Promise<void> {}
+  protected async describe(): Promise<boolean> {
+    return false
+  }
 
   protected async copyNames(): Promise<void> {
     this.#unlisted.set(COMPLETE, '')

@@ -46,10 +46,13 @@ export class PreviousObjects {
     return version?.resourceVersion === resourceVersion ? version.json : undefined
   }
 
-  /** Whether an object is stored as it is, in the version of its API that is read now. */
-  has({ uid, resourceVersion, bytes }: ScannedObject): boolean {
-    const json = this.at(uid, resourceVersion)?.()
-    return json !== undefined && apiVersionIn(json) === apiVersionIn(bytes)
+  /**
+   * Stores an unchanged object, unless it is stored already. Only where it may be of another version of its API, in which it is not
+   * comparable, is it unpacked to see that.
+   */
+  keep(object: ScannedObject, otherVersion: boolean): void {
+    const stored = this.at(object.uid, object.resourceVersion)
+    if (!stored || (otherVersion && apiVersionIn(stored()) !== apiVersionIn(object.bytes))) this.put(object)
   }
 
   put(object: ScannedObject): void {
@@ -78,8 +81,8 @@ export class PreviousObjects {
 }
 
 /** It is at the front of an object, before its metadata. */
-function apiVersionIn(json: Buffer): string | undefined {
-  return /"apiVersion":\s*"([^"]*)"/.exec(json.toString('latin1', 0, 512))?.[1]
+function apiVersionIn(json: Buffer | undefined): string | undefined {
+  return json && /"apiVersion":\s*"([^"]*)"/.exec(json.toString('latin1', 0, 512))?.[1]
 }
 
 /** Returns undefined if the object is too large. */

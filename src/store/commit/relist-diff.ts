@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { FencedError } from '../../model/change.ts'
+import { type Comparison, FencedError } from '../../model/change.ts'
 import { evalScript } from '../redis/script.ts'
 import type { CommitConnection } from './commit-connection.ts'
 import { decodeIndexEntry, nameOf } from './index-entries.ts'
@@ -12,6 +12,15 @@ export const UNLISTED_TTL_MS = 86_400_000
 
 /** The number of names that one step reads. */
 const STEP = 1_000
+
+/** A list that is compared with the index. */
+export interface ComparedList {
+  comparison: Comparison
+  /** What it is newer than, unless etcd was restored. */
+  position: string
+  /** Previous objects may be stored in another version of their API. */
+  otherVersion: boolean
+}
 
 /** The copy of the names expired during a relist, which must start again. */
 export class RelistDiffLostError extends Error {

@@ -230,12 +230,16 @@ class CheckpointSession extends IndexSession {
     }
   }
 
-  protected async describe(signal: AbortSignal): Promise<void> {
+  protected async describe(signal: AbortSignal): Promise<boolean> {
     const { title, resource, initial, clusterUid, spelling, custom } = this.source
     const selection = selectionOf(this.source)
     const text = JSON.stringify({ title, resource, ...selection, initial, clusterUid, spelling, custom })
     const { commitConnection, keys } = this.#parts
-    await commitConnection.run((redis) => redis.hset(keys.sources, this.source.key, text), signal)
+    const { key } = this.source
+    const before = await commitConnection.run((redis) => redis.hget(keys.sources, key), signal)
+    await commitConnection.run((redis) => redis.hset(keys.sources, key, text), signal)
+    const known = before === null ? undefined : readSource(key, before)
+    return known !== undefined && known.resource.version !== resource.version
   }
 
   /** Definitions may be readable only since the last list: without this, a start after the CRD has gone would not mark its objects as deleted. */
