@@ -63,14 +63,14 @@ export function startEnrichment(parts: EnrichmentParts): Enrichment {
   const cache = new MetadataCache({
     maxObjects: MAX_OBJECTS,
     clock: memory,
-    onEvict({ plural, group }, count, longest) {
+    onEvict({ plural, group }, count, texts) {
       const resource = titleOf({ plural, group })
       metrics.enrichEvictions.inc({ resource }, count)
-      if (longest !== undefined)
+      if (texts)
         return logOnce(`evict long ${resource}`, () =>
           log.warn(
-            { resource, object: longest },
-            'labels, annotations and owners of related objects need too much memory: objects with the longest are evicted, and rules that need them may not match',
+            { resource, ...texts },
+            'labels, annotations and owners of related objects need too much memory, because there are many or very long ones: objects with the longest are evicted, and rules that need them may not match; a higher memory limit gives them more',
           ),
         )
       logOnce(`evict ${resource}`, () =>

@@ -275,7 +275,7 @@ export const watchMetrics = {
     'enrich_evictions_total',
     'Related objects removed from the cache for lack of room.',
     ['resource'],
-    { details: 'More than `enrich.maxObjects`, or very long labels: the log has the reason' },
+    { details: 'More than `enrich.maxObjects`, or many or very long labels: the log has the reason' },
   ),
   enrichWaitSeconds: histogram(
     'enrich_wait_duration_seconds',

@@ -12,13 +12,22 @@ const ENOUGH_TEXT = 7 / 8
 /** Events about an object come after its deletion, too. */
 const REMEMBERS_DELETED_MS = 600_000
 
+/** Objects were forgotten because the texts of all were too long together: many, or long ones. */
+export interface EvictedTexts {
+  /** `namespace/name` of one of those that had the longest. */
+  longest: string
+  /** Of the whole cache, before that. */
+  objects: number
+  characters: number
+}
+
 interface CacheOptions {
   /** Of all tables together, what is deleted included. */
   maxObjects: number
   /** For how long deleted objects are remembered; monotonic. */
   clock: { now(): number }
-  /** There was no room: so many of a resource were forgotten; `longest` is one of them, where their texts were too long. */
-  onEvict(resource: Resource, count: number, longest?: string): void
+  /** There was no room: so many of a resource were forgotten; for more objects than `maxObjects`, or for their texts. */
+  onEvict(resource: Resource, count: number, texts?: EvictedTexts): void
   /** The labels or the owner of an object, `namespace/name`, are too long to keep. */
   onExclude(resource: Resource, key: string): void
 }
@@ -134,6 +143,8 @@ export class MetadataCache {
 
   /** Evicts the objects with the longest texts; those of the cluster last, which nobody can create who has a namespace alone. */
   #shorten(enough: number): void {
+    const characters = this.#texts.length
+    const objects = this.#tables.reduce((sum, it) => sum + weightOf(it), 0)
     for (const namespaced of [true, false]) {
       const tables = this.#tables.filter(({ resource }) => resource.namespaced === namespaced)
       while (this.#texts.length > enough) {
@@ -141,7 +152,9 @@ export class MetadataCache {
         if (longest === 0) break
         for (const table of tables) {
           const [first, ...others] = table.evictLong(longest / 2, enough)
-          if (first !== undefined) this.#options.onEvict(table.resource, 1 + others.length, first)
+          if (first === undefined) continue
+          const texts = { longest: first, objects, characters }
+          this.#options.onEvict(table.resource, 1 + others.length, texts)
         }
       }
     }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Source } from '../../../src/model/change.ts'
 import type { ObjectRef, Resource } from '../../../src/model/event.ts'
 import { scanObject } from '../../../src/watch/decode/scan.ts'
-import { MetadataCache } from '../../../src/watch/metadata/cache.ts'
+import { type EvictedTexts, MetadataCache } from '../../../src/watch/metadata/cache.ts'
 import { createCacheStore } from '../../../src/watch/metadata/cache-store.ts'
 import { surroundingsOf } from '../../../src/watch/metadata/related-metadata.ts'
 import { rememberLast } from '../../../src/watch/metadata/table.ts'
@@ -67,10 +67,14 @@ function start(maxObjects = 1_000) {
   const clock = { ms: 1_000_000, now: () => clock.ms }
   const evicted: string[] = []
   const excluded: string[] = []
+  const tooMuch: EvictedTexts[] = []
   const cache = new MetadataCache({
     maxObjects,
     clock,
-    onEvict: ({ kind }, count) => void evicted.push(`${kind} ${count}`),
+    onEvict({ kind }, count, texts) {
+      evicted.push(`${kind} ${count}`)
+      if (texts) tooMuch.push(texts)
+    },
     onExclude: ({ kind }, key) => void excluded.push(`${kind} ${key}`),
   })
   const store = createCacheStore(cache, clock)
@@ -82,7 +86,7 @@ function start(maxObjects = 1_000) {
     return session
   }
   const isWatched = ({ kind = '' }: ObjectRef) => [POD, SET].some((it) => it.kind === kind)
-  return { clock, cache, store, evicted, excluded, seeded, ...surroundingsOf(cache, isWatched) }
+  return { clock, cache, store, evicted, excluded, tooMuch, seeded, ...surroundingsOf(cache, isWatched) }
 }
 
 test('an object is known by its uid, with its labels and its owners up to the top', async () => {
@@ -221,6 +225,18 @@ test('where texts are too long altogether, those with the longest go, whatever t
   expect(objects).toBeGreaterThan(5)
   expect(objects).toBeLessThan(14)
   expect(new Set(it.evicted.map((line) => line.split(' ')[0]))).toEqual(new Set(['ReplicaSet']))
+})
+
+test('an eviction shows whether there are many texts or long ones', async () => {
+  const it = start(100)
+  const page = Array.from({ length: 60 }, (_, i) => change(`p${i}`, { labels: { app: `a${i}` } }))
+  await it.seeded(sourceOf(POD), ...page)
+  await it.seeded(
+    sourceOf(SET),
+    ...Array.from({ length: 20 }, (_, i) => change(`s${i}`, { labels: long(i) })),
+  )
+  expect(it.tooMuch).toMatchObject([{ objects: 80, longest: expect.stringMatching(/^shop\/s/) }])
+  expect(it.tooMuch[0]?.characters).toBeGreaterThan(20 * 15_000)
 })
 
 test('deleted objects with the longest texts go, too, and a name never finds a former object then', async () => {
