@@ -151,11 +151,19 @@ class Tally {
     this.#others.push(differenceOf('other', after, before.title))
   }
 
-  /** The id of what waited for `for` names its rule: one with another name, or without `for`, sends the event with another id. */
+  /**
+   * The id of what waited for `for` names its rule: one with another name, or without `for`, sends the event with another id. Of
+   * several rules, those that send the same belong together.
+   */
   #pairByEvent(): void {
+    this.#pairLeft(({ eventKey, hash }) => JSON.stringify([eventKey, hash]))
+    this.#pairLeft(({ eventKey }) => eventKey)
+  }
+
+  #pairLeft(keyOf: (line: Line) => string): void {
     const left = SIDES.map((side) => [side, [...this.#unpaired[side].values()].flat()] as const)
     for (const side of SIDES) this.#unpaired[side].clear()
-    for (const [side, lines] of left) for (const line of lines) this.#pair(side, line.eventKey, line)
+    for (const [side, lines] of left) for (const line of lines) this.#pair(side, keyOf(line), line)
   }
 
   result(maxExamples: number): Pick<Comparison, 'counts' | 'total' | 'examples'> {
