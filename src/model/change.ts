@@ -287,6 +287,11 @@ export interface Splits {
   settle(name: string, choice: 'shards' | 'whole', signal: AbortSignal): Promise<'shards' | 'whole'>
 }
 
+/** What is recorded in addition to a kind that may be in a part of the API that does not answer: it is new only if a definition has come. */
+export function unsureOf(kind: string): string {
+  return `?${kind}`
+}
+
 export interface AbsentKinds {
   add(kind: string, signal: AbortSignal): Promise<void>
   has(kind: string, signal: AbortSignal): Promise<boolean>

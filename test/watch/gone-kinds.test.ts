@@ -106,6 +106,32 @@ test('a kind that comes back with an API that did not answer is no new one', asy
   await waitFor(async () => !(await isRecorded()), { what: 'the kind not to be recorded as absent any more' })
 })
 
+test.each([
+  ['that did not answer is no new one', SILENT.versions, []],
+  ['that was gone for certain is a new one', [], ['ADDED w-dev@5 synthesized']],
+])('a kind that comes with an API %s, to the next process too', async (_, versions, changes) => {
+  let widgets: Widgets | undefined
+  const silentGroup = { ...SILENT }
+  await using it = await startWatchBed({
+    entries: [{ kind: 'Widget', namespaces: ['dev'] }],
+    prepare(api) {
+      widgets = serveWidgets(api, { ...ONE_EACH, begin: GONE, silentGroup })
+    },
+  })
+  const recorded = () => it.reader.smembers(it.keys.absentKinds)
+  await waitFor(async () => (await recorded()).includes('Widget'), { what: 'the kind to be absent' })
+  await it.stop()
+  silentGroup.versions = versions
+  it.start()
+  await waits(it)
+  await it.stop()
+  widgets?.become({ isDefined: false, isServed: true })
+  it.start()
+  await waitFor(() => it.statuses()[0]?.phase === 'watching', { what: 'the watch' })
+  await waitFor(async () => (await recorded()).length === 0, { what: 'the kind not to be recorded any more' })
+  expect(await it.enqueued()).toEqual(changes)
+})
+
 test('a kind that was watched is not ready while an API that may have it does not answer', async () => {
   let widgets: Widgets | undefined
   const silent = { metadata: { name: 'example.com' }, versions: [] as object[] }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { unsureOf } from '../../model/change.ts'
 import { isUnresolved, type WatchStatus } from '../../model/status.ts'
 import type { Logger } from '../../observe/log.ts'
 import { repeat } from '../../text/repeat.ts'
@@ -77,7 +78,8 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
   async function leftOfWatches(watches: readonly WatchStatus[]): Promise<Left[]> {
     const running = new Set(watches.map(({ key }) => key))
     // Without a source, the title of a watch is its kind.
-    const kinds = new Set([...parts.kinds(), ...watches.map(({ title }) => title)])
+    const kinds = [...parts.kinds(), ...watches.map(({ title }) => title)]
+    const recorded = new Set(kinds.flatMap((kind) => [kind, unsureOf(kind)]))
     const waiting = new Set(watches.filter(({ key, title }) => key === title).map(({ title }) => title))
     const stored = await readHash(redis, keys.sources)
     const left: Left[] = []
@@ -87,7 +89,7 @@ export function startRemovedState(parts: RemovedStateParts): { close(): Promise<
       left.push({ mark: `watch:${key}`, free: () => freeSource(key) })
     }
     for (const kind of await redis.smembers(keys.absentKinds))
-      if (!kinds.has(kind))
+      if (!recorded.has(kind))
         left.push({
           mark: `kind:${kind}`,
           free: async () => (await redis.srem(keys.absentKinds, kind)) === 1,

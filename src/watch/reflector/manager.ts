@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { unsureOf } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { forgetSeries } from '../../observe/forget-series.ts'
@@ -25,7 +26,7 @@ import { backoffMs } from './timing.ts'
 
 interface ManagerParts
   extends SelectionParts,
-    Omit<PoolParts, 'offers' | 'clusterUid' | 'isDoubtful' | 'onEnd' | 'onReady'> {
+    Omit<PoolParts, 'offers' | 'clusterUid' | 'onEnd' | 'onReady'> {
   /** Turns entries into sources; by default those of events. */
   plan?: typeof planSources
 }
@@ -48,9 +49,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
   const stop = new AbortController()
   /** Problems of the last plan that were logged. */
   let reported: Pick<ReadonlySet<string>, 'has'> = new Set()
-  const awaited = new Set<string>()
-  /** Those of them that a part of the API that does not answer may have: they are new only if a definition has come. */
-  const doubtful = new Set<string>()
+  /** Kinds that are recorded as absent; "unsure" while a part of the API that does not answer may have them. */
+  const awaited = new Map<string, 'absent' | 'unsure'>()
   /** Kinds that are defined, and not served as they are spelled. */
   const defined = new Map<string, Pick<PlannedSource, 'resource'>>()
   let entries: readonly WatchEntry[] = []
@@ -70,10 +70,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     clusterUid,
     offers: { watchList: true },
     onEnd: again,
-    isDoubtful: (kind) => doubtful.has(kind),
     onReady({ spelling }, wasAbsent) {
       awaited.delete(spelling)
-      doubtful.delete(spelling)
       if (wasAbsent) void noteArrived(spelling).catch(() => {})
     },
   })
@@ -175,17 +173,19 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
    * an API server starts, may have objects already.
    */
   async function noteAbsent(catalogue: Catalogue, signal: AbortSignal): Promise<void> {
-    for (const kind of awaited) if (!entries.some((it) => it.kind === kind)) awaited.delete(kind)
-    for (const { kind } of plan.waiting) doubtful.delete(kind)
+    for (const kind of awaited.keys()) if (!entries.some((it) => it.kind === kind)) awaited.delete(kind)
     for (const { kind } of [...plan.waiting, ...plan.unsure]) {
       // Only what was never seen: a kind that was watched before keeps its position.
-      if (awaited.has(kind)) continue
       const isUnsure = plan.unsure.some((it) => it.kind === kind)
+      const known = awaited.get(kind)
+      if (known === 'absent' || (known && isUnsure)) continue
       if (await mayExist(kind, catalogue, isUnsure, signal)) continue
-      if (isUnsure) doubtful.add(kind)
-      await store.absentKinds.add(kind, signal)
-      awaited.add(kind)
-      log.info({ kind }, 'the cluster does not have this kind yet; waiting for it')
+      const { absentKinds } = store
+      if (!isUnsure) await absentKinds.remove(unsureOf(kind), signal)
+      else if (!(await absentKinds.has(kind, signal))) await absentKinds.add(unsureOf(kind), signal)
+      await absentKinds.add(kind, signal)
+      awaited.set(kind, isUnsure ? 'unsure' : 'absent')
+      if (!known) log.info({ kind }, 'the cluster does not have this kind yet; waiting for it')
     }
   }
 
@@ -199,7 +199,8 @@ export function createWatchManager(parts: ManagerParts): WatchManager {
     }
     const own = sources.filter((it) => it.spelling === spelling)
     const others = entries.map(({ kind }) => kind).filter((kind) => own.some((it) => namesSource(kind, it)))
-    for (const it of new Set([spelling, ...others])) await store.absentKinds.remove(it, stop.signal)
+    for (const it of new Set([spelling, ...others]))
+      for (const recorded of [it, unsureOf(it)]) await store.absentKinds.remove(recorded, stop.signal)
   }
 
   /**

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type IndexReader, isOlder } from '../../model/change.ts'
+import { type IndexReader, isOlder, unsureOf } from '../../model/change.ts'
 import type { Resource } from '../../model/event.ts'
 import type { WatchStatus } from '../../model/status.ts'
 import { crdStateOf } from '../client/crd.ts'
@@ -18,8 +18,6 @@ export interface PoolParts extends Omit<ReflectorParts, 'isGone' | 'report' | 'g
   indexOf?(source: string): IndexReader
   /** With leases a source runs only while this process holds its lease. */
   leases?: SourceLeases
-  /** Whether a kind that was recorded as absent may have been in a part of the API that did not answer. */
-  isDoubtful(kind: string): boolean
   /** A source watches; `wasAbsent`: its kind was recorded as absent. */
   onReady(source: PlannedSource, wasAbsent: boolean): void
   /** A source ended by itself. */
@@ -55,7 +53,8 @@ export function createReflectorPool(parts: PoolParts) {
     const isRecorded = await store.absentKinds.has(spelling, stopped)
     // Whether metadata is gone for good matters to nobody.
     const custom = !planned.metadataOnly && (await crdStateOf(client, planned, stopped)) === 'there'
-    const wasAbsent = isRecorded && (custom || !parts.isDoubtful(spelling))
+    const isNew = custom || !(isRecorded && (await store.absentKinds.has(unsureOf(spelling), stopped)))
+    const wasAbsent = isRecorded && isNew
     const isAllNew = wasAbsent && !planned.adoption?.hasBegun
     const source = { ...planned, custom, wasAbsent, ...(isAllNew && { initial: 'emit' as const }) }
     const own = new AbortController()
