@@ -5,7 +5,7 @@ import { rendered } from './subject.ts'
 
 /** What rendering may cost is about 50 ms; a machine under load and code that is not compiled yet take longer. */
 const MAX_CPU_MS = 500
-const SIZE = 1_000_000
+const SIZE = 250_000
 
 function nested(depth: number): unknown {
   let value: unknown = 'x'
