@@ -27,10 +27,10 @@ const asked = (path: string) => ({ source: { shown: path, path }, colour: false,
 /** A thread that does this instead. */
 const thread = (name: string, code: string) => pathToFileURL(write(`${name}.mjs`, code))
 
-test('ten thousand rules are read beside the loop, which turns for every hundred of them', async () => {
+test('four thousand rules are read beside the loop, which turns for every hundred of them', async () => {
   for (let part = 0; part < 10; part++) {
     const rules = Array.from(
-      { length: 1_000 },
+      { length: 400 },
       (_, i) => `  - { name: r${part}-${i}, when: { name: w-${part}-${i} }, to: a }`,
     )
     write(`many-${part}.yaml`, `rules:\n${rules.join('\n')}\n`)
@@ -40,13 +40,13 @@ test('ten thousand rules are read beside the loop, which turns for every hundred
   let reading = true
   const turn = () => {
     turns++
-    if (reading) setImmediate(turn)
+    if (reading) setTimeout(turn, 1)
   }
-  setImmediate(turn)
+  setTimeout(turn, 1)
   const again = await reread({ shown: path, path }, TYPES)
   reading = false
-  expect(again.ok && again.config.rules.map(({ name }) => name).slice(-2)).toEqual(['r9-998', 'r9-999'])
-  expect(again.ok && again.config.rules).toHaveLength(10_000)
+  expect(again.ok && again.config.rules.map(({ name }) => name).slice(-2)).toEqual(['r9-398', 'r9-399'])
+  expect(again.ok && again.config.rules).toHaveLength(4_000)
   expect(turns).toBeGreaterThan(100)
 })
 
