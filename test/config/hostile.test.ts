@@ -74,7 +74,7 @@ test.each([
   ],
   [
     'thousands of sinks that are nearly those that there are',
-    `watch: [Pod]\nsinks:\n${row(3_000, (i) => `  sink-number-${i}: { type: stdout }`)}\nrules:\n${row(5_000, (i) => `  - { name: r${i}, to: [snik-nubmer-${i}x] }`)}`,
+    `watch: [Pod]\nsinks:\n${row(2_000, (i) => `  sink-number-${i}: { type: stdout }`)}\nrules:\n${row(2_000, (i) => `  - { name: r${i}, to: [snik-nubmer-${i}x] }`)}`,
     'there is no sink "snik-nubmer-7x"',
   ],
   [
