@@ -45,11 +45,16 @@ export async function currentRevision(etcdUrl: string): Promise<number> {
 }
 
 async function* eventsOf(body: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent> {
-  let rest = ''
+  // One line may have thousands of events, and come in many chunks.
+  let line: string[] = []
   for await (const chunk of body) {
-    const lines = (rest + String(chunk)).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines.filter(Boolean)) yield* (JSON.parse(line) as WatchAnswer).result.events ?? []
+    const [first = '', ...others] = String(chunk).split('\n')
+    line.push(first)
+    for (const next of others) {
+      const text = line.join('')
+      line = [next]
+      if (text) yield* (JSON.parse(text) as WatchAnswer).result.events ?? []
+    }
   }
 }
 
