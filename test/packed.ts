@@ -8,7 +8,7 @@ import { builtFolder } from './program.ts'
 
 export const ROOT = new URL('..', import.meta.url).pathname
 
-/** A folder outside of the repository in which kubeherald is installed as npm does, built from what lies here. */
+/** A folder outside of the repository in which kubeherald is installed as npm does, built from these sources. */
 export interface Elsewhere extends Disposable {
   readonly folder: string
   /** Of the installed kubeherald. */

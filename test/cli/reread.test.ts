@@ -27,7 +27,7 @@ const asked = (path: string) => ({ source: { shown: path, path }, colour: false,
 /** A thread that does this instead. */
 const thread = (name: string, code: string) => pathToFileURL(write(`${name}.mjs`, code))
 
-test('four thousand rules are read beside the loop, which turns for every hundred of them', async () => {
+test('four thousand rules are read while the loop goes on: it turns for every hundred of them', async () => {
   for (let part = 0; part < 10; part++) {
     const rules = Array.from(
       { length: 400 },

@@ -34,7 +34,7 @@ export async function startSlotsBed() {
     return slots
   }
 
-  /** A worker that owns all slots and whose heartbeat stands still, as if its event loop were blocked. */
+  /** A worker that owns all slots and whose heartbeat stops, as if its event loop were blocked. */
   async function putSilentWorker(id: string, about: object): Promise<void> {
     const beat = { id, host: hostname(), pid: process.pid, sinks: ['hook'], beat: 7, ...about }
     const tokens = slotsOf('hook').flatMap((slot) => [slot, `${id}:1`])
