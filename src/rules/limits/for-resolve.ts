@@ -240,32 +240,31 @@ function open(
   // After a downtime, windows of the past would let all that wait pass together.
   const passedMs = throttledSinceMs === undefined ? atMs : tx.nowMs
   const result = applyLimitChain(tx, plan, further, emission, passedMs, { isState: true })
-  if ('throttledSinceMs' in result) {
+  if (result.kind === 'kept') {
     tx.counters.count(plan.name, 'waiting')
     const { suppressed: _, ...unsent } = stored
-    const { suppressed } = result
+    const { suppressed, sinceMs } = result
     const waits = { ...unsent, sinks, ...(suppressed && { suppressed }) }
-    const { throttledSinceMs } = result
-    keep(tx, plan, key, { ...state, throttledSinceMs, pending: { emission: waits, places: keys } })
+    keep(tx, plan, key, { ...state, throttledSinceMs: sinceMs, pending: { emission: waits, places: keys } })
     return false
   }
-  if ('suppressedBy' in result) {
+  if (result.kind === 'suppressed') {
     keep(tx, plan, key, { ...rest, waiting: 0 })
     return false
   }
-  const { isEmitted, group } = result
+  const { group } = result
   keep(tx, plan, key, {
     ...rest,
     waiting: 0,
     open: {
       sinks: emission.sinks,
-      fromMs: isEmitted ? passedMs : result.fromMs + AFTER_DIGEST_MS,
-      ...(!isEmitted && group && { group: group.key }),
+      fromMs: result.kind === 'grouped' ? result.dueMs + AFTER_DIGEST_MS : passedMs,
+      ...(result.kind === 'grouped' && { group: result.group.key }),
       ...(group?.order !== undefined && { order: group.order }),
       ...(plan.resolves && { title: titleOf(emission) }),
     },
   })
-  return isEmitted
+  return result.kind === 'emitted'
 }
 
 /** What waited has an id of its own: another rule can have sent its event to the same sinks meanwhile. */

@@ -15,14 +15,14 @@ import type { GroupBatch, GroupLabels, GroupState, GroupStateKey } from './state
 
 type GroupPlan = NonNullable<RulePlan['group']>
 
-/** Adds an event to its group. Returns when it is emitted: in the past if that happened immediately. */
+/** Adds an event to its group. Returns whether the group was emitted with it, or until when it waits. */
 export function addToGroup(
   tx: LimitTransaction,
   { name, group }: RulePlan & { group: GroupPlan },
   groupKey: GroupStateKey,
   emission: Emission,
   atMs: number,
-): { isEmitted: boolean; fromMs: number; group: GroupStateKey } {
+): { kind: 'emitted'; group: GroupStateKey } | { kind: 'grouped'; group: GroupStateKey; dueMs: number } {
   const { key, by, order } = groupKey
   const before = flushIfDue(tx, key, atMs, group)
   const dueMs = Math.min(
@@ -44,10 +44,10 @@ export function addToGroup(
   if (isFull || dueMs <= atMs) {
     const live = before?.batch ? undefined : emission
     keep(tx, key, emitBatch(tx, state, Math.min(atMs, dueMs), group, live))
-    return { isEmitted: true, fromMs: atMs, group: groupKey }
+    return { kind: 'emitted', group: groupKey }
   }
   keep(tx, key, state)
-  return { isEmitted: false, fromMs: dueMs, group: groupKey }
+  return { kind: 'grouped', group: groupKey, dueMs }
 }
 
 /** Emits what is due by `toMs`; returns the group's state. Without a plan, because the rule is gone, the group ends then. */

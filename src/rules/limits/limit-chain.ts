@@ -1,28 +1,19 @@
-import type { ClusterEvent } from '../../model/event.ts'
 import type { LimitName } from '../../model/limit.ts'
-import { acknowledgedBy } from './acknowledged.ts'
-import { type Emission, fromStored, sumOfSuppressed, titleOf, toStored } from './emission.ts'
+import { type Emission, sumOfSuppressed } from './emission.ts'
 import { addToGroup } from './group.ts'
-import { DAY_MS, KEEP_MS, LATE_MS, type LimitTransaction } from './limit-transaction.ts'
+import { DAY_MS, LATE_MS, type LimitTransaction } from './limit-transaction.ts'
+import { acknowledgedAt, openResolveAfter, type ResolveAfterPlan } from './resolve-after.ts'
 import type { RulePlan } from './rule-plan.ts'
-import {
-  type GroupStateKey,
-  type IncidentObject,
-  objectOf,
-  type ResolveAfterState,
-  type StateKeys,
-  type SuppressedBefore,
-  type ThrottleState,
-} from './states.ts'
+import type { GroupStateKey, StateKeys, SuppressedBefore, ThrottleState } from './states.ts'
 
-/**
- * The result for an event: suppressed by a limit, emitted, or waiting in a group until `fromMs`. For a state: to be kept until the window of
- * `throttle` that began at `throttledSinceMs` ends.
- */
+/** The result for an event. `group` is the group that it went through. Times are Unix milliseconds. */
 type LimitResult =
-  | { suppressedBy: LimitName }
-  | { isEmitted: boolean; fromMs: number; group?: GroupStateKey }
-  | { throttledSinceMs: number; suppressed: SuppressedBefore | undefined }
+  | { kind: 'suppressed' }
+  | { kind: 'emitted'; group?: GroupStateKey }
+  /** The event waits in its group until `dueMs`. */
+  | { kind: 'grouped'; group: GroupStateKey; dueMs: number }
+  /** A state waits for the end of the window of `throttle` that began at `sinceMs`. */
+  | { kind: 'kept'; sinceMs: number; suppressed: SuppressedBefore | undefined }
 
 /**
  * Applies after ─▶ throttle ─▶ group ─▶ sinks. A limit that the rule did not have when the event came lets it pass. So does a limit
@@ -51,7 +42,7 @@ export function applyLimitChain(
   }
   if (throttle && keys.throttle !== undefined && tx.hasCapacity(name, keys.throttle)) {
     const sinceMs = isState ? throttledSince(tx, throttle, keys.throttle, atMs) : undefined
-    if (sinceMs !== undefined) return { throttledSinceMs: sinceMs, suppressed: emission.suppressed }
+    if (sinceMs !== undefined) return { kind: 'kept', sinceMs, suppressed: emission.suppressed }
     const result = applyThrottle(tx, { ...plan, throttle }, keys.throttle, emission, atMs)
     if ('untilMs' in result) return suppress(tx, name, 'throttle', emission, result)
     emission = result
@@ -59,7 +50,7 @@ export function applyLimitChain(
   const result =
     group && keys.group
       ? addToGroup(tx, { ...plan, group }, groupWithCapacity(tx, name, keys.group), emission, atMs)
-      : emitNow(tx, name, emission, atMs)
+      : emitNow(tx, name, emission)
   if (resolveAfter && keys.resolveAfter !== undefined && tx.hasCapacity(name, keys.resolveAfter)) {
     const order = orderOf(result, resolveAfter, group)
     const throttleKey = throttlesIncident(plan, emission) ? keys.throttle : undefined
@@ -67,18 +58,6 @@ export function applyLimitChain(
     openResolveAfter(tx, { ...plan, resolveAfter }, keys.resolveAfter, opening)
   }
   return result
-}
-
-/** Returns who acknowledged the incident that an event belongs to, and when it ends without another event. */
-function acknowledgedAt(
-  tx: LimitTransaction,
-  key: string,
-  { afterMs }: ResolveAfterPlan,
-  atMs: number,
-): { detail: string; untilMs: number } | undefined {
-  const state = tx.read('shared', key, 'resolve-after')
-  const untilMs = (state?.lastMs ?? 0) + afterMs
-  return state?.ack && untilMs > atMs ? { detail: acknowledgedBy(state.ack), untilMs } : undefined
 }
 
 /** Groups beyond the capacity of a rule are collected in one group. */
@@ -117,13 +96,13 @@ function suppress(
   why: { untilMs?: number; detail?: string } = {},
 ): LimitResult {
   tx.suppress(rule, limit, { event: content.event, sinks, ...why })
-  return { suppressedBy: limit }
+  return { kind: 'suppressed' }
 }
 
-function emitNow(tx: LimitTransaction, rule: string, emission: Emission, atMs: number): LimitResult {
+function emitNow(tx: LimitTransaction, rule: string, emission: Emission): LimitResult {
   tx.counters.count(rule, 'sent')
   tx.emit(rule, emission)
-  return { isEmitted: true, fromMs: atMs }
+  return { kind: 'emitted' }
 }
 
 /** Returns the event that completes the count, with the number of events before it; undefined for other events. */
@@ -231,127 +210,4 @@ function withSuppressed(
     sinceMs: Math.min(before?.sinceMs ?? atMs, suppressed?.sinceMs ?? atMs),
     lastMs: Math.max(before?.lastMs ?? atMs, atMs),
   }
-}
-
-type ResolveAfterPlan = NonNullable<RulePlan['resolveAfter']>
-
-/** `resolve: {after}`: a match, also a suppressed one, postpones the end of an open incident. One that was found late is no proof of quiet before. */
-export function renewResolveAfter(
-  tx: LimitTransaction,
-  plan: ResolveAfterPlan,
-  key: string,
-  { emission, event, atMs }: { emission: Emission; event: ClusterEvent; atMs: number },
-): void {
-  const isFound = event.synthesized || event.isCatchUp
-  const state = isFound ? tx.read('shared', key, 'resolve-after') : resolveIfDue(tx, key, atMs, plan)
-  if (!state) return
-  const last = atMs < state.lastMs ? state.last : { ...toStored(emission), sinks: state.last.sinks }
-  const source = tx.source ?? state.source
-  const renewed = { ...state, lastMs: Math.max(atMs, state.lastMs), last }
-  keepResolveAfter(tx, key, plan, { ...renewed, ...(source !== undefined && { source }) })
-}
-
-/** An event was emitted, or waits in a group: the incident is open. */
-function openResolveAfter(
-  tx: LimitTransaction,
-  { name, resolveAfter }: RulePlan & { resolveAfter: ResolveAfterPlan },
-  key: string,
-  opening: {
-    emission: Emission
-    atMs: number
-    order: string | undefined
-    throttleKey: string | undefined
-    source: string | undefined
-  },
-): void {
-  const { emission, atMs, order, throttleKey } = opening
-  const state = resolveIfDue(tx, key, atMs, resolveAfter)
-  const source = opening.source ?? state?.source
-  const sinks = [...new Set([...(state?.last.sinks ?? []), ...emission.sinks])]
-  const last = state?.last ?? toStored({ ...emission, suppressed: undefined })
-  keepResolveAfter(tx, key, resolveAfter, {
-    v: 1,
-    limit: 'resolve-after',
-    rule: name,
-    waiting: 0,
-    sinceMs: state?.sinceMs ?? atMs,
-    lastMs: Math.max(atMs, state?.lastMs ?? atMs),
-    last: { ...last, sinks },
-    about: withObjectOf(state?.about, emission),
-    sent: (state?.sent ?? 0) + 1,
-    ...(order !== undefined && { order }),
-    ...(throttleKey !== undefined && { throttleKey }),
-    ...(source !== undefined && { source }),
-    ...(state?.ack && { ack: state.ack }),
-  })
-}
-
-/** Bound the state of an incident of many objects, and of an Event whose author wrote more than Kubernetes' names have. */
-const MOST_OBJECTS = 50
-const MAX_NAMES = 63 + 63 + 253
-
-/** Who acknowledges an incident names an object that a notification showed, which need not be that of the last event. */
-function withObjectOf(
-  about: ResolveAfterState['about'] = [],
-  { content }: Emission,
-): readonly IncidentObject[] {
-  const { kind, namespace, name } = objectOf(content.event)
-  if (!kind || !name || `${kind}${namespace ?? ''}${name}`.length > MAX_NAMES) return about
-  const others = about.filter((it) => it.kind !== kind || it.namespace !== namespace || it.name !== name)
-  return [{ kind, namespace, name }, ...others].slice(0, MOST_OBJECTS)
-}
-
-/** An incident waits for so long for a source that cannot be read. */
-const UNREAD_MS = DAY_MS
-
-/** Evaluates the state when its timer is due; a reload can have moved the due time. An unread event could postpone it. */
-export function expireResolveAfter(
-  tx: LimitTransaction,
-  key: string,
-  plan: ResolveAfterPlan | undefined,
-): void {
-  const { source, lastMs = 0 } = tx.read('shared', key, 'resolve-after') ?? {}
-  const isUnread = source !== undefined && tx.isUnread(source)
-  if (plan && isUnread && tx.nowMs < lastMs + plan.afterMs + UNREAD_MS) return
-  const state = resolveIfDue(tx, key, tx.nowMs, plan)
-  if (state && plan) keepResolveAfter(tx, key, plan, state)
-}
-
-/**
- * Emits the resolve notification if the incident ended by `toMs`, else returns its state. The throttle of an incident ends with it: the
- * next one is a new incident, which nobody was notified of. Without a plan, because the rule is gone or no longer resolves, it ends now: nobody
- * else would close it in a pager.
- */
-function resolveIfDue(
-  tx: LimitTransaction,
-  key: string,
-  toMs: number,
-  plan: ResolveAfterPlan | undefined,
-): ResolveAfterState | undefined {
-  const before = tx.read('shared', key, 'resolve-after')
-  if (!before) return undefined
-  const state = { ...before, lastMs: Math.min(before.lastMs, tx.nowMs) }
-  const atMs = plan ? state.lastMs + plan.afterMs : tx.nowMs
-  if (plan && atMs > toMs) return state
-  tx.forget('shared', key)
-  const [since, at] = [state.sinceMs, atMs].map((ms) => new Date(ms).toISOString()) as [string, string]
-  tx.counters.count(state.rule, 'notices')
-  const last = fromStored(state.last)
-  const isUnread = state.source !== undefined && tx.isUnread(state.source)
-  const why = plan && !isUnread ? 'quiet' : 'unwatched'
-  const notice = { kind: 'resolved', since, at, why, title: titleOf(last) } as const
-  tx.emit(state.rule, last, { notice, order: state.order })
-  const throttled = state.throttleKey
-  if (throttled !== undefined && tx.read('shared', throttled, 'throttle')) tx.forget('shared', throttled)
-  return undefined
-}
-
-function keepResolveAfter(
-  tx: LimitTransaction,
-  key: string,
-  { afterMs }: ResolveAfterPlan,
-  state: ResolveAfterState,
-): void {
-  const dueMs = state.lastMs + afterMs
-  tx.write('shared', key, state, Math.max(dueMs - tx.nowMs, 0) + KEEP_MS, dueMs)
 }

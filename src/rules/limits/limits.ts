@@ -5,8 +5,9 @@ import { emissionOf, eventTimeMs } from './emission.ts'
 import { applyForResolve, expireForResolve, forResolveDueMs } from './for-resolve.ts'
 import { flushIfDue } from './group.ts'
 import { formerDebounceKeyOf, stateKeysOf } from './group-key.ts'
-import { applyLimitChain, expireResolveAfter, renewResolveAfter } from './limit-chain.ts'
+import { applyLimitChain } from './limit-chain.ts'
 import { DAY_MS, LimitTransaction, type Scope } from './limit-transaction.ts'
+import { expireResolveAfter, renewResolveAfter } from './resolve-after.ts'
 import {
   formerDebounceOf,
   isSampled,
@@ -141,8 +142,7 @@ function applyRule(
   else {
     const newest = former === undefined ? emission : replaceFormer(tx, plan, former, emission)
     if (waitsAt === undefined) {
-      const result = applyLimitChain(tx, plan, keys, newest, atMs)
-      return 'isEmitted' in result && result.isEmitted
+      return applyLimitChain(tx, plan, keys, newest, atMs).kind === 'emitted'
     }
     debounce(tx, plan, waitsAt, { emission: newest, places: keys, atMs })
   }
