@@ -5,9 +5,12 @@ import {
   isSoon,
   type LaneExtent,
   type Measured,
+  type MeasuredLane,
   oldestOf,
   reachedInMs,
   sinkBytes,
+  tooManyOf,
+  tooOldOf,
   withMeasured,
 } from '../../src/store/bounds/queue-bounds.ts'
 
@@ -85,6 +88,45 @@ test('the oldest of all lanes go first, whatever lane they are in', () => {
 test('of a burst with one time no more is given up than is wanted', () => {
   const lanes = [lane('a', 100, 5, 5), lane('b', 300, 5, 5)]
   expect(Object.fromEntries(oldestOf(lanes, 40).bytes)).toEqual({ a: 10, b: 30 })
+})
+
+/** A lane of deliveries of 50 bytes. */
+const measured = (name: string, deliveries: number, oldestMs: number, newestMs: number): MeasuredLane => ({
+  ...lane(name, deliveries * 50, oldestMs, newestMs),
+  ...{ deliveries, perDelivery: 50 },
+})
+
+test('a lane gives up what was observed before the bound, however much that is', () => {
+  const lanes = [measured('old', 10, 999, 5_000), measured('at', 10, 1_000, 5_000)]
+  expect(tooOldOf(lanes, 1_000)).toEqual([
+    { lane: 'old', most: Number.POSITIVE_INFINITY, beforeMs: 1_000, waiting: 10 },
+  ])
+})
+
+test.each<[what: string, lanes: MeasuredLane[], unmeasured: number, maxBytes: number, most: object]>([
+  ['nothing at the bound', [measured('a', 10, 0, 0)], 0, 500, {}],
+  // 1,000 bytes to 810.
+  ['the oldest lane', [measured('a', 10, 0, 0), measured('b', 10, 500, 500)], 0, 900, { a: 4 }],
+  // Half of 190 bytes.
+  ['the part of measured lanes', [measured('a', 10, 0, 0)], 500, 900, { a: 2 }],
+  ['nothing before a lane is measured', [], 2_000, 900, {}],
+  // 1,000 bytes to 405: 500 of the first, 95 of the second.
+  [
+    'a whole lane and more',
+    [measured('a', 10, 0, 0), measured('b', 10, 500, 1_500)],
+    0,
+    450,
+    { a: 10, b: 2 },
+  ],
+  // 820 of 1,000 bytes, which are those of the first 820 ms.
+  ['no newer delivery', [{ ...measured('a', 2, 0, 1_000), bytes: 1e3, perDelivery: 500 }], 0, 200, { a: 1 }],
+])('beyond the bound in bytes goes: %s', (_, lanes, unmeasured, maxBytes, most) => {
+  const quotas = tooManyOf(lanes, unmeasured, maxBytes)
+  expect(Object.fromEntries(quotas.map((quota) => [quota.lane, quota.most]))).toEqual(most)
+  for (const quota of quotas) {
+    expect(quota.beforeMs).toBe(Number.POSITIVE_INFINITY)
+    expect(quota.waiting).toBe(lanes.find((it) => it.lane === quota.lane)?.deliveries)
+  }
 })
 
 /** One measurement each 15 s. */

@@ -15,16 +15,9 @@ import { oldestDeadLetters, type StoredDeadLetter } from '../lanes/dead-letters.
 import { PAGE_BYTES, PageSize } from '../lanes/page-size.ts'
 import { ForeignKeyError, isTransient, rootOf } from '../redis/redis-fault.ts'
 import { runScript, script } from '../redis/script.ts'
+import { BoundReport } from './bound-report.ts'
 import { type MeasuredStream, MeasuringPauses, measureStreams } from './lane-sizes.ts'
-import {
-  bytesOfEntry,
-  excess,
-  isSoon,
-  type Measured,
-  type QueueBounds,
-  reachedInMs,
-  withMeasured,
-} from './queue-bounds.ts'
+import { bytesOfEntry, excess, type QueueBounds } from './queue-bounds.ts'
 
 /** Where dead letters go before they are deleted. */
 export type Archive =
@@ -67,7 +60,6 @@ export const ARCHIVE_WRITE_MS = 60_000
 const TURN_MS = 15_000
 const MOST_ROWS = 500
 const WORK_MS = 5_000
-const LOG_MS = 60_000
 /** While the archive fails, dead letters wait for it up to so many times their bound in bytes. */
 const WAITING = 2
 
@@ -80,14 +72,9 @@ interface Due {
 export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetterBounds {
   const { redis, keys, metrics, log, clock } = parts
   const jumps = createClockJumps(clock)
-  let trend: Measured[] = []
-  let status: QueueStatus | undefined
   let bytes = 0
   let added = 0
-  let wasSoon = false
   let archiveFault: string | undefined
-  const unlogged = new Map<Discarded, number>()
-  let loggedMs = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
   let closed = false
   /** Letters that were deleted since the start. */
@@ -97,6 +84,17 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   let sample: MeasuredStream | undefined
   let soon: NodeJS.Timeout | undefined
   const page = new PageSize(MOST_ROWS)
+  const report = new BoundReport<Discarded>({
+    log,
+    clock,
+    publish(status) {
+      metrics.deadLettersBytes.set(status.bytes)
+      metrics.deadLettersMaxBytes.set(status.maxBytes)
+    },
+    soon: () =>
+      `the dead letters reach their maxBytes: then the oldest are ${parts.archive() ? 'archived' : 'dropped'}`,
+    removed: (how) => ({ message: `the oldest dead letters were ${how}` }),
+  })
 
   async function look(): Promise<void> {
     const bounds = parts.bounds()
@@ -115,7 +113,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       if (isTurn && isEstimated) await measure()
     } finally {
       // Also while Redis refuses the turn.
-      note(bounds)
+      report.measured(bytes, bounds)
     }
     const untilMs = performance.now() + WORK_MS
     try {
@@ -125,30 +123,13 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       // Other processes do not wait for a write that is over, should this one end.
       if (isTurn) await takeTurn(TURN_MS)
     }
-    logDiscarded()
+    report.logRemoved(bytes)
   }
 
   async function measure(): Promise<void> {
     const measured = await pauses.note(() => measureStreams(redis, [keys.deadLetters]))
     sample = measured.get(keys.deadLetters)
     bytes = sample?.bytes ?? 0
-  }
-
-  function note({ maxBytes, maxAgeMs }: QueueBounds): void {
-    trend = withMeasured(trend, { atMs: clock.now(), bytes })
-    const reachedMs = bytes >= maxBytes ? 0 : reachedInMs(trend, maxBytes)
-    status = { bytes, maxBytes, maxAgeMs, ...(reachedMs !== undefined && { reachedMs }) }
-    metrics.deadLettersBytes.set(bytes)
-    metrics.deadLettersMaxBytes.set(maxBytes)
-    const isNow = isSoon(bytes, maxBytes, reachedMs)
-    if (isNow && !wasSoon) {
-      const about = { bytes, maxBytes, inMinutes: Math.round((reachedMs ?? 0) / 60_000) }
-      log.warn(
-        about,
-        `the dead letters reach their maxBytes: then the oldest are ${parts.archive() ? 'archived' : 'dropped'}`,
-      )
-    }
-    wasSoon = isNow
   }
 
   /** Takes the turn, or keeps it, for `ms` from now. Returns false while another process has it. */
@@ -278,16 +259,8 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
     deleted += letters.length
     for (const { sink, count } of letters) {
       counter.inc({ sink }, count)
-      unlogged.set(how, (unlogged.get(how) ?? 0) + count)
+      report.count(how, count)
     }
-  }
-
-  function logDiscarded(): void {
-    if (unlogged.size === 0 || performance.now() - loggedMs < LOG_MS) return
-    for (const [how, deliveries] of unlogged)
-      log.warn({ deliveries, bytes }, `the oldest dead letters were ${how}`)
-    unlogged.clear()
-    loggedMs = performance.now()
   }
 
   function tick(): void {
@@ -302,7 +275,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
   }
 
   function lookSoon(): void {
-    if (closed || !status || bytes + added <= status.maxBytes) return
+    if (closed || !report.status || bytes + added <= report.status.maxBytes) return
     soon ??= setTimeout(() => {
       soon = undefined
       tick()
@@ -316,7 +289,7 @@ export function createDeadLetterBounds(parts: DeadLetterBoundsParts): DeadLetter
       added += some
       lookSoon()
     },
-    status: () => status,
+    status: () => report.status,
     async close() {
       closed = true
       clearInterval(timer)

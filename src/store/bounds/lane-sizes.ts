@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Keys } from '../keys.ts'
 import { runScript, script } from '../redis/script.ts'
-import { bytesNow, bytesUnmeasured, fixedOf, type LaneExtent } from './queue-bounds.ts'
+import { bytesNow, bytesUnmeasured, fixedOf, type MeasuredLane } from './queue-bounds.ts'
 
 /** Lane → how many deliveries wait in it. */
 export type Waiting = ReadonlyMap<string, number>
@@ -64,12 +64,14 @@ export class LaneSizes {
   }
 
   /** Those lanes that were measured, as they are now. */
-  extents(own: readonly string[], waiting: Waiting): LaneExtent[] {
+  extents(own: readonly string[], waiting: Waiting): MeasuredLane[] {
     return own.flatMap((lane) => {
       const known = this.#known.get(lane)
       if (!known) return []
       const { oldestMs, newestMs } = known
-      return [{ lane, bytes: bytesNow(known, waiting.get(lane) ?? 0), oldestMs, newestMs }]
+      const deliveries = waiting.get(lane) ?? 0
+      const { bytes: perDelivery } = this.averageOf(lane)
+      return [{ lane, bytes: bytesNow(known, deliveries), oldestMs, newestMs, deliveries, perDelivery }]
     })
   }
 

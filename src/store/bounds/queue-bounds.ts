@@ -12,6 +12,23 @@ export interface LaneExtent {
   newestMs: number
 }
 
+/** A lane that was measured, with the deliveries that wait in it now. */
+export interface MeasuredLane extends LaneExtent {
+  deliveries: number
+  /** Average size of a delivery in bytes. */
+  perDelivery: number
+}
+
+/** What a lane has to give up: at most `most` deliveries, all of which were observed before `beforeMs`. */
+export interface Quota {
+  lane: string
+  most: number
+  /** Unix milliseconds. */
+  beforeMs: number
+  /** Number of deliveries in the lane when the quota was computed: those that left since count toward it. */
+  waiting: number
+}
+
 /** Of `maxmemory`. The memory gate closes at 80 %: the rest is for the index, buffers, and the error of the estimate. */
 const SINKS_SHARE = 0.4
 const DEAD_LETTERS_SHARE = 0.1
@@ -111,6 +128,36 @@ export function oldestOf(
   const part = Math.min(1, wanted / found)
   const quotas = extents.map((it): [string, number] => [it.lane, share(it, high) * part])
   return { bytes: new Map(quotas.filter(([, bytes]) => bytes > 0)), untilMs: high }
+}
+
+/** Returns the quotas of deliveries observed before a time. */
+export function tooOldOf(lanes: readonly MeasuredLane[], beforeMs: number): Quota[] {
+  const most = Number.POSITIVE_INFINITY
+  return lanes
+    .filter(({ oldestMs }) => oldestMs < beforeMs)
+    .map(({ lane, deliveries }) => ({ lane, most, beforeMs, waiting: deliveries }))
+}
+
+/**
+ * Returns the quotas of the oldest deliveries beyond `maxBytes`. `unmeasuredBytes` is the estimated size of the sink's other lanes, which
+ * give up their part when they are measured: it is not taken from newer deliveries of these lanes.
+ */
+export function tooManyOf(
+  lanes: readonly MeasuredLane[],
+  unmeasuredBytes: number,
+  maxBytes: number,
+): Quota[] {
+  const bytes = lanes.reduce((sum, it) => sum + it.bytes, 0)
+  const part = bytes / Math.max(1, bytes + unmeasuredBytes)
+  const oldest = oldestOf(lanes, excess(bytes + unmeasuredBytes, maxBytes) * part)
+  return lanes.flatMap(({ lane, deliveries, perDelivery, newestMs }) => {
+    const own = oldest.bytes.get(lane)
+    if (own === undefined) return []
+    // The newest may be smaller than the average of its lane: it stays if it is newer than what goes.
+    const limit = newestMs > oldest.untilMs ? deliveries - 1 : Number.POSITIVE_INFINITY
+    const most = Math.min(Math.ceil(own / perDelivery), limit)
+    return [{ lane, most, beforeMs: Number.POSITIVE_INFINITY, waiting: deliveries }]
+  })
 }
 
 /** How much was measured at some time. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { QueueStatus } from '../../model/status.ts'
-import type { Logger } from '../../observe/log.ts'
+import { type Logger, withFields } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { writtenDuration } from '../../sink/duration.ts'
 import type { Enqueued } from '../entry.ts'
@@ -12,16 +12,9 @@ import type { Item } from '../lanes/lane-entries.ts'
 import type { LaneWorker } from '../lanes/lane-worker.ts'
 import { readLane } from '../lanes/read-lane.ts'
 import { describeFault, isRefusal, type Troubles } from '../redis/redis-fault.ts'
+import { BoundReport } from './bound-report.ts'
 import { LaneSizes, Turns, type Waiting } from './lane-sizes.ts'
-import {
-  excess,
-  isSoon,
-  type Measured,
-  oldestOf,
-  type QueueBounds,
-  reachedInMs,
-  withMeasured,
-} from './queue-bounds.ts'
+import { type QueueBounds, type Quota, tooManyOf, tooOldOf } from './queue-bounds.ts'
 
 interface SinkBoundsParts {
   redis: Redis
@@ -69,31 +62,20 @@ const READ_BYTES = 512 * 1024
 const MOST_ENTRIES = 32
 /** Deliveries of one read, about: each is packed alone, and holds up the event loop for some 50 µs. */
 const MOST_DELIVERIES = 128
-const LOG_MS = 60_000
+
+type GivenUp = Extract<DeadReason, 'expired' | 'queue-full'>
 
 interface KnownSink {
-  bytes: number
+  report: BoundReport<GivenUp>
   /** Bytes that this process enqueued since, rather more than they take in Redis. */
   enqueued: number
   /** What a delivery adds on the average; 0 before one was measured. */
   perDelivery: number
-  trend: Measured[]
-  reachedMs: number | undefined
-  isSoon: boolean
-  /** Given up since the last line of the log, and when that was. */
-  unlogged: Map<DeadReason, number>
-  loggedMs: number
 }
 
-/** What a lane has to give up: so many deliveries, or those that were observed before a time. */
-interface Quota {
-  lane: string
-  reason: 'expired' | 'queue-full'
+interface LaneQuota extends Quota {
+  reason: GivenUp
   detail: string
-  most: number
-  beforeMs: number
-  /** How many deliveries waited when that was decided: those that left since count. */
-  waiting: number
 }
 
 export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
@@ -109,18 +91,26 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   function sinkStateOf(sink: string): KnownSink {
     const known = sinks.get(sink)
     if (known) return known
-    const it: KnownSink = {
-      bytes: 0,
-      enqueued: 0,
-      perDelivery: 0,
-      trend: [],
-      reachedMs: undefined,
-      isSoon: false,
-      unlogged: new Map(),
-      loggedMs: Number.NEGATIVE_INFINITY,
-    }
+    const it: KnownSink = { report: reportOf(sink), enqueued: 0, perDelivery: 0 }
     sinks.set(sink, it)
     return it
+  }
+
+  function reportOf(sink: string): BoundReport<GivenUp> {
+    return new BoundReport({
+      log: withFields(log, { sink }),
+      clock,
+      publish({ bytes, maxBytes, maxAgeMs }) {
+        metrics.queueBytes.set({ sink }, bytes)
+        metrics.queueMaxBytes.set({ sink }, maxBytes)
+        metrics.queueMaxAge.set({ sink }, maxAgeMs / 1_000)
+      },
+      soon: () => 'the queue of the sink reaches its maxBytes: then its oldest become dead letters',
+      removed: (reason) => ({
+        message: 'the oldest deliveries of the sink became dead letters',
+        fields: { reason },
+      }),
+    })
   }
 
   async function look(waiting: Waiting, most: number): Promise<void> {
@@ -134,7 +124,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     givingLanes.keep([...bySink.values()].flat())
     const left = new Map([...waiting, ...measured])
     const tooMany = () =>
-      [...bounds].flatMap(([sink, bound]) => tooManyOf(sink, bound, bySink.get(sink) ?? [], left))
+      [...bounds].flatMap(([sink, bound]) => beyondBytes(sink, bound, bySink.get(sink) ?? [], left))
     for (const [sink, own] of bySink) noteAverage(sink, own)
     // Nothing is given up by an estimate: the sizes, and the newest of each lane, may be others since.
     const beyond = new Set(tooMany().map(({ lane }) => lane))
@@ -143,12 +133,14 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     for (const [lane, count] of counted) left.set(lane, count)
     const startedMs = performance.now()
     for (const [sink, bound] of bounds) note(sink, bound, bySink.get(sink) ?? [], left)
-    const tooOld = [...bounds].flatMap(([sink, bound]) => tooOldOf(sink, bound, bySink.get(sink) ?? [], left))
+    const tooOld = [...bounds].flatMap(([sink, bound]) =>
+      beyondAge(sink, bound, bySink.get(sink) ?? [], left),
+    )
     const others = await giveUpAll(tooOld, left, startedMs + GIVING_UP_MS / 2)
-    const isMeasured = ({ lane }: Quota) => measured.has(lane) || counted.has(lane)
+    const isMeasured = ({ lane }: LaneQuota) => measured.has(lane) || counted.has(lane)
     await giveUpAll(tooMany().filter(isMeasured), left, startedMs + GIVING_UP_MS)
     await giveUpAll(others, left, startedMs + GIVING_UP_MS)
-    for (const sink of bounds.keys()) logGivenUp(sink, sinkStateOf(sink))
+    for (const { report } of sinks.values()) report.logRemoved(report.status?.bytes ?? 0)
   }
 
   function noteAverage(sink: string, own: readonly string[]): void {
@@ -161,64 +153,32 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     noteAverage(sink, own)
     const state = sinkStateOf(sink)
     const bytes = lanes.extents(own, waiting).reduce((sum, it) => sum + it.bytes, 0)
-    state.bytes = bytes + lanes.unmeasured(own, waiting, state.perDelivery)
+    state.report.measured(bytes + lanes.unmeasured(own, waiting, state.perDelivery), bound)
     state.enqueued = 0
-    noteTrend(sink, state, bound)
   }
 
-  /** What waits for longer than the bound. */
-  function tooOldOf(
+  function beyondAge(
     sink: string,
     { maxAgeMs }: QueueBounds,
     own: readonly string[],
     waiting: Waiting,
-  ): Quota[] {
+  ): LaneQuota[] {
     const beforeMs = parts.deliveringSince.expiredBefore(sink, maxAgeMs)
     const detail = `waited for longer than the queue's maxAge of ${writtenDuration(maxAgeMs)}${becauseOf(sink)}`
-    return lanes
-      .extents(own, waiting)
-      .filter(({ oldestMs }) => oldestMs < beforeMs)
-      .map(({ lane }) => ({
-        lane,
-        reason: 'expired',
-        detail,
-        beforeMs,
-        most: Number.POSITIVE_INFINITY,
-        waiting: waiting.get(lane) ?? 0,
-      }))
+    const quotas = tooOldOf(lanes.extents(own, waiting), beforeMs)
+    return quotas.map((quota) => ({ ...quota, reason: 'expired', detail }))
   }
 
-  /** The oldest beyond the bound in bytes, after what was too old has gone. */
-  function tooManyOf(
+  function beyondBytes(
     sink: string,
     { maxBytes }: QueueBounds,
     own: readonly string[],
     waiting: Waiting,
-  ): Quota[] {
-    const extents = lanes.extents(own, waiting)
-    const bytes = extents.reduce((sum, it) => sum + it.bytes, 0)
+  ): LaneQuota[] {
     const unmeasured = lanes.unmeasured(own, waiting, sinkStateOf(sink).perDelivery)
-    // Lanes that are not measured give up their part when they are: it is not taken from what is newer in these.
-    const part = bytes / Math.max(1, bytes + unmeasured)
     const detail = `more than the queue's maxBytes of ${maxBytes} bytes waited, and this was among the oldest${becauseOf(sink)}`
-    const oldest = oldestOf(extents, excess(bytes + unmeasured, maxBytes) * part)
-    const newestMs = new Map(extents.map((it) => [it.lane, it.newestMs]))
-    return [...oldest.bytes].map(([lane, some]) => {
-      const inLane = waiting.get(lane) ?? 0
-      // The newest may be smaller than the average of its lane: it stays if it is newer than what goes.
-      const keepsNewest = (newestMs.get(lane) ?? 0) > oldest.untilMs
-      return {
-        lane,
-        reason: 'queue-full',
-        detail,
-        beforeMs: Number.POSITIVE_INFINITY,
-        most: Math.min(
-          Math.ceil(some / lanes.averageOf(lane).bytes),
-          keepsNewest ? inLane - 1 : Number.POSITIVE_INFINITY,
-        ),
-        waiting: inLane,
-      }
-    })
+    const quotas = tooManyOf(lanes.extents(own, waiting), unmeasured, maxBytes)
+    return quotas.map((quota) => ({ ...quota, reason: 'queue-full', detail }))
   }
 
   function becauseOf(sink: string): string {
@@ -226,30 +186,15 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
     return failure === undefined ? '' : `${LAST_FAILURE}${failure}`
   }
 
-  function noteTrend(sink: string, state: KnownSink, { maxBytes, maxAgeMs }: QueueBounds): void {
-    const { bytes } = state
-    state.trend = withMeasured(state.trend, { atMs: clock.now(), bytes })
-    state.reachedMs = bytes >= maxBytes ? 0 : reachedInMs(state.trend, maxBytes)
-    const wasSoon = state.isSoon
-    state.isSoon = isSoon(bytes, maxBytes, state.reachedMs)
-    metrics.queueBytes.set({ sink }, bytes)
-    metrics.queueMaxBytes.set({ sink }, maxBytes)
-    metrics.queueMaxAge.set({ sink }, maxAgeMs / 1_000)
-    if (state.isSoon && !wasSoon) {
-      const about = { sink, bytes, maxBytes, inMinutes: Math.round((state.reachedMs ?? 0) / 60_000) }
-      log.warn(about, 'the queue of the sink reaches its maxBytes: then its oldest become dead letters')
-    }
-  }
-
   /**
    * Turns deliveries beyond the bounds into dead letters. Returns the quotas for which there was no time. Sinks, and the lanes of each sink,
    * are processed round-robin, so that one with many expired deliveries does not delay the others.
    */
   async function giveUpAll(
-    quotas: readonly Quota[],
+    quotas: readonly LaneQuota[],
     left: Map<string, number>,
     untilMs: number,
-  ): Promise<Quota[]> {
+  ): Promise<LaneQuota[]> {
     const byLane = Map.groupBy(quotas, ({ lane }) => lane)
     const ordered = givingLanes.inOrder().filter((lane) => byLane.has(lane))
     const bySink = Map.groupBy(ordered, sinkOf)
@@ -276,7 +221,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   }
 
   /** Reads the lane in parts, from its beginning. Returns the number of deliveries that became dead letters. */
-  async function giveUpIn(quota: Quota, untilMs: number): Promise<number> {
+  async function giveUpIn(quota: LaneQuota, untilMs: number): Promise<number> {
     const { lane, reason, detail, beforeMs } = quota
     const sink = sinkOf(lane)
     const { bytes: perDelivery, perEntry } = lanes.averageOf(lane)
@@ -319,25 +264,13 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       if (items.length > 0) {
         lanes.gaveUp(lane, items.at(-1)?.observedAtMs ?? 0)
         metrics.dead.inc({ sink, reason }, items.length)
-        const { unlogged } = sinkStateOf(sink)
-        unlogged.set(reason, (unlogged.get(reason) ?? 0) + items.length)
+        sinkStateOf(sink).report.count(reason, items.length)
         parts.onGivenUp(Math.round(items.length * perDelivery))
       }
       if (next === undefined) break
       start = next
     }
     return given
-  }
-
-  function logGivenUp(sink: string, state: KnownSink): void {
-    if (state.unlogged.size === 0 || performance.now() - state.loggedMs < LOG_MS) return
-    for (const [reason, deliveries] of state.unlogged)
-      log.warn(
-        { sink, reason, deliveries, bytes: state.bytes },
-        'the oldest deliveries of the sink became dead letters',
-      )
-    state.unlogged.clear()
-    state.loggedMs = performance.now()
   }
 
   function forget(sink: string): void {
@@ -354,7 +287,8 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
         const state = sinkStateOf(sink)
         for (const { deliveries } of stored?.entries ?? [])
           for (const { objectJson } of deliveries) state.enqueued += costOf(state, objectJson.length)
-        if (state.bytes + state.enqueued > bound.maxBytes) parts.onDue()
+        const bytes = state.report.status?.bytes ?? 0
+        if (bytes + state.enqueued > bound.maxBytes) parts.onDue()
       }
     },
     look(waiting, isSoon = false) {
@@ -374,11 +308,10 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
       return running
     },
     status(sink) {
-      const [state, bound] = [sinks.get(sink), bounds.get(sink)]
-      if (!state || !bound) return undefined
-      const { bytes, reachedMs } = state
+      const [known, bound] = [sinks.get(sink), bounds.get(sink)]
+      if (!known || !bound) return undefined
       const { maxBytes, maxAgeMs } = bound
-      return { bytes, maxBytes, maxAgeMs, ...(reachedMs !== undefined && { reachedMs }) }
+      return { bytes: 0, ...known.report.status, maxBytes, maxAgeMs }
     },
   }
 }
