@@ -240,7 +240,9 @@ test.concurrent('while a process writes to the archive for as long as it may, no
   // As if that time had passed.
   await it.redis.pexpire(turn, Math.max((await it.redis.pttl(turn)) - ARCHIVE_WRITE_MS, 1))
   await using two = keep(it, { archive, id: 'two' })
-  await waitFor(() => two.looks() > 1 || written.length > ofOne, { what: 'another check of the other process' })
+  await waitFor(() => two.looks() > 1 || written.length > ofOne, {
+    what: 'another check of the other process',
+  })
   disk.resolve()
   await keptFewer(it, 60)
   expect(new Set(written).size).toBe(written.length)
