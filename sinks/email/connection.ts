@@ -22,7 +22,7 @@ interface FaultParts {
   stage: Stage
   /** The server's answer, with its code; '' if there was none. */
   answer?: string | undefined
-  /** Of the system or TLS: `ECONNREFUSED`, `CERT_HAS_EXPIRED`; of nodemailer: `GREETING_TIMEOUT`. */
+  /** Error code of the system or TLS, such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`, or of nodemailer, such as `GREETING_TIMEOUT`. */
   systemCode?: string
   /** The message may have been taken: its text was sent, and the answer is missing. */
   ambiguous?: boolean

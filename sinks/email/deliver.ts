@@ -16,7 +16,7 @@ import type { Sessions } from './sessions.ts'
 import { createReceipts, createThreads, messageIdOf } from './threads.ts'
 
 interface DeliveryParts {
-  /** Of the sink. */
+  /** Name of the sink. */
   name: string
   /** Within this time of a call its mails begin; what has not begun is left for the next call. */
   beginMs: number
@@ -155,7 +155,7 @@ interface Limits {
   signal: AbortSignal
   /** Aborts when no mail may begin any more. */
   begin: AbortSignal
-  /** Of the call, by `performance.now()`. */
+  /** End of the call, in `performance.now()` milliseconds. */
   untilMs: number
 }
 

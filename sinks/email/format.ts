@@ -32,7 +32,7 @@ const MAX = {
 const MAX_FIELDS = 20
 const MAX_LINKS = 8
 const MAX_LINK = 2_000
-/** A shortened mail has so much of each text. */
+/** Factor by which a shortened mail cuts the maximum length of each text. */
 const SHORT = 1 / 16
 
 /** The text of a mail, twice. */

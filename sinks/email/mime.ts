@@ -13,7 +13,7 @@ interface Headers {
   subject: string
   /** `<…@example.com>` */
   messageId: string
-  /** Of the first mail of the thread; undefined for the first itself. */
+  /** Message-ID of the first mail of the thread; undefined for the first itself. */
   root: string | undefined
   userAgent: string
   dateMs: number

@@ -17,7 +17,7 @@ export interface Sessions {
 
 /** Servers close sessions that are idle for longer; some only after minutes. */
 const IDLE_MS = 15_000
-/** A session that was idle for so long may be gone without a sign. */
+/** Idle time after which the server may have closed a session without a sign. */
 const UNSURE_MS = 1_000
 /** Servers limit the messages of a session, by 100 and more. */
 const MAX_MESSAGES = 100

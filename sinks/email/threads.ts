@@ -10,7 +10,7 @@ import { addressesOf, type EmailConfig, type EmailRoute, type Recipients } from 
 
 /** A message's place in a thread. */
 interface Place {
-  /** Of the first message of the thread: `<…@example.com>`; undefined for the first itself, and for messages without a thread. */
+  /** Message-ID of the first message of the thread, `<…@example.com>`; undefined for the first itself, and for messages without a thread. */
   root: string | undefined
   subject: string
   /** After the delivery: continues the thread, or ends it. With the Message-ID that the server gave the mail, if it did. */

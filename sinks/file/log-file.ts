@@ -219,7 +219,7 @@ interface Current {
   writtenMs: number
 }
 
-/** Must a new file be begun before so many bytes are written? */
+/** Returns true if a new file must be begun before `more` bytes are written. */
 export function isFull(
   { bytes, writtenMs }: Current,
   more: number,

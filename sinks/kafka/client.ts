@@ -218,7 +218,7 @@ export interface ClusterClient {
 }
 
 const METADATA_LIMIT_MS = 10_000
-/** All brokers together may take so long to answer; a batch gets 60 s. */
+/** Time limit for the answers of all brokers together; a batch gets 60 s. */
 const SEARCH_LIMIT_MS = 20_000
 
 export function createClusterClient(options: ClusterClientOptions): ClusterClient {

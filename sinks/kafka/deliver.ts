@@ -21,7 +21,7 @@ interface DeliverParts {
 const LAST_ANSWERS_MS = 700
 
 interface Ready extends Place {
-  /** Of its object and its key. */
+  /** Names of the message's object and of its key. */
   readonly names: readonly string[]
   readonly record: KafkaRecord
   readonly compacted: boolean

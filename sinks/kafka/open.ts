@@ -147,7 +147,7 @@ const TOPIC_RESOURCE = 2
 /** Any topic name serves: only the response of a broker matters. */
 const ANY_TOPIC = '__consumer_offsets'
 
-/** Can we reach the brokers, do they know us, are the topics there that are known beforehand? */
+/** Checks that a broker answers, accepts the credentials, and has the topic if its name is constant. */
 async function checkHealth(config: KafkaConfig, wire: ClusterClient, mask: Mask): Promise<Health> {
   const topic = config.topic?.constant ? config.topic.source : undefined
   try {

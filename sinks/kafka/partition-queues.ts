@@ -5,7 +5,7 @@ import type { Produce, Target } from './producer.ts'
 
 export interface Queued {
   readonly record: KafkaRecord
-  /** Of its object and its key: records of one call that share a name keep their order. */
+  /** Names of the message's object and of its key: records of one call that share a name keep their order. */
   readonly names: readonly string[]
 }
 
@@ -58,7 +58,7 @@ interface Search {
   delivered: boolean
 }
 
-/** So many records that fail alone, one after the other, are a failure of the broker. */
+/** Number of records that fail alone, one after the other, from which the broker counts as failing. */
 const MOST_ALONE = 10
 const MOST_REMEMBERED = 10_000
 

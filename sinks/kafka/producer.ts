@@ -78,7 +78,7 @@ export function createProducer({
   }
 }
 
-/** Of errors that a broker answers. The others, such as a missing permission, are of the cluster. */
+/** Reasons of a broker's errors that may concern that broker alone. Other errors, such as a missing permission, concern the cluster. */
 const MAY_BE_ONE_BROKER = new Set<string>(['network', 'timeout', 'server-error', 'unknown'])
 
 function mayBeOneBroker(answered: Verdict): boolean {

@@ -15,7 +15,7 @@ export interface Request {
   sink: string
   cluster: string
   target: ActionTarget
-  /** Silence for so long; undefined: acknowledge. */
+  /** Duration of the silence; undefined: the button acknowledges. */
   forMs: number | undefined
 }
 
@@ -108,7 +108,7 @@ function historyButton(historyUrl: string | undefined, { kind, namespace, name }
   return [{ type: 'button', action_id: `${PREFIX}history`, text, url }]
 }
 
-/** Of an Event the object that it is about; of a digest only an object that all of it is about. */
+/** Returns the object that an Event is about; for a digest, the object that all of its events are about, if there is one. */
 function targetOf({ rule, event, notice }: Message): ActionTarget | undefined {
   const target = targetOfEvent(rule, event)
   if (notice?.kind !== 'digest') return target

@@ -30,7 +30,7 @@ type Batch = readonly Message<SlackRoute>[]
 
 /** The lane of a webhook, whose channel is unknown. */
 const WEBHOOK = 'webhook'
-/** A digest with an event that was attempted so often may fail because of it: the lane finds out which one. */
+/** Number of attempts from which an event may be why its digest fails: the lane then finds out which one is. */
 const MOST_TOGETHER = 3
 
 /** Delivers batches: each channel by itself, its messages in order. */

@@ -37,7 +37,7 @@ const MAX_PLAIN = 3_500
 const MAX_LINKS = 8
 const MAX_LINK = 1_000
 const MAX_FIELDS = 8
-/** Of less a reader sees little more than a title. */
+/** Minimum length of a field: a shorter one shows little more than its title. */
 const MIN_FIELD = 60
 const MAX_ID = 1_000
 

@@ -8,7 +8,7 @@ export interface Bucket {
   take(): number
   /** Takes one that may not be there yet. */
   owe(): void
-  /** Blocks the bucket for so long, because the peer asked for it. */
+  /** Blocks the bucket for `ms`, because the peer asked for it. */
   pause(ms: number): void
 }
 

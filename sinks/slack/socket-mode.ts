@@ -39,7 +39,7 @@ const LONGEST_MS = 120_000
 const HELLO_MS = 30_000
 /** Until the peer has closed a connection that we close. */
 const CLOSE_MS = 1_000
-/** A connection that was used for so long has not failed. */
+/** Duration of use after which the end of a connection is no failure. */
 const USEFUL_MS = 10_000
 const PONG_MS = 30_000
 
@@ -211,7 +211,7 @@ function endOfFault(verdict: Verdict): Partial<End> {
 
 const APP_TOKEN = 'copy the app-level token once more (Basic Information → App-Level Tokens)'
 
-/** Of codes that mean another token than that of the messages; undefined for others. */
+/** Returns advice on error codes that concern the app-level token instead of the bot token; undefined for other codes. */
 export function adviceFor(code: string): string | undefined {
   if (/^(invalid_auth|not_authed|token_revoked|token_expired)$/.test(code))
     return `${code}: Slack does not take the appToken: ${APP_TOKEN}`

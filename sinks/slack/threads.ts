@@ -25,7 +25,7 @@ interface ThreadDeliveryParts {
   now(): number
   /** The buttons of a message that is not a reply. */
   buttonsOf(message: Message): ActionsBlock | undefined
-  /** At most one update of a message in so long. */
+  /** Minimum time between two updates of one message. */
   everyMs: number
 }
 

@@ -16,7 +16,7 @@ export interface Item {
 /** How many events become one request, and how its answer is read. */
 export interface BatchFormat {
   max: number
-  /** Of the body, before it is compressed. An event that is larger is sent alone. */
+  /** Maximum size of the body before compression. An event that is larger is sent alone. */
   maxBytes: number
   /** How long a request that is not full waits for events of other lanes. */
   waitMs: number
@@ -175,7 +175,7 @@ class Held {
 interface Open {
   items: Item[]
   bytes: number
-  /** Of the oldest call. */
+  /** Time of the oldest call. */
   calledMs: number
   stop: AbortController
   timer: NodeJS.Timeout

@@ -15,7 +15,7 @@ const Secret = z
     'must be "whsec_" and base64 of 24 to 64 bytes; this makes one: echo "whsec_$(openssl rand -base64 32)"',
   )
 
-/** Signs every request. Of several, receivers may accept any: that is how a secret is rotated. */
+/** Secrets that sign every request. Receivers may accept any of several: that is how a secret is rotated. */
 const Secrets = z
   .union([Secret.transform((it) => [it]), z.array(Secret).min(1)])
   .optional()
@@ -35,7 +35,7 @@ const Timeout = durationText({
   mostBecause: 'a batch of deliveries as a whole gets 60 s',
 })
 
-/** Of the request, whatever it sends. */
+/** Options of the request, whatever it sends. */
 const REQUEST = {
   /** Optional, because some presets know the address of their service. */
   url: EndpointUrl.optional().meta({

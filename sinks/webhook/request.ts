@@ -96,7 +96,7 @@ function presetWriter(config: WebhookConfig, { body, maxBytes }: MessagePreset, 
   }
 }
 
-/** Of one event, a separator and a key of its group at most. */
+/** Maximum overhead of one event: a separator and a key of its group. */
 const AROUND_BYTES = 64
 
 function logBatch(config: WebhookConfig, service: LogPreset, clock: Clock) {
@@ -211,7 +211,7 @@ export function envelopeOf(messages: readonly Message[]): Envelope {
   return { id: idOfBatch(messages), ...(trace && { trace }) }
 }
 
-/** Of the same messages always the same. */
+/** Returns the id of a batch: the same for the same messages. */
 function idOfBatch(messages: readonly Message[]): string {
   if (messages.length === 1) return (messages[0] as Message).id
   const hash = createHash('sha256')

@@ -17,16 +17,16 @@ interface ContainerLogsParts {
   clock: { now(): number }
 }
 
-/** A delivery waits for its log at most so long, from when its lane has it in memory. */
+/** Maximum time for which a delivery waits for its log once its lane has it in memory. */
 const MAX_WAIT_MS = 5_000
-/** The process that committed a delivery has so long to read the log before another one reads it. */
+/** Time in which only the process that committed a delivery reads the log; then another one does. */
 const OTHERS_MS = 2_500
 /** After that, no process stores a log any more; clocks of two hosts may differ by most of it. */
 const STORED_MS = 30_000
 /** The container may have restarted again after that, so that its log would be of another crash. */
 const MAX_AGE_MS = 120_000
 const POLL_MS = 250
-/** Refusals of so long are stored together: in a storm there is one for each event. */
+/** Time for which refusals are collected before they are stored together: in a storm there is one for each event. */
 const REFUSALS_MS = 100
 /** Logs in memory for other deliveries of the same event. */
 const MAX_RECENT = 256

@@ -221,7 +221,7 @@ const MAX_PAUSE_MS = 300_000
 
 const HISTORY_MS = 604_800_000
 const HISTORY_BYTES = 16e6
-/** Of `maxmemory`: less than what the other bounds leave. */
+/** Share of `maxmemory`: less than what the other bounds leave. */
 const HISTORY_SHARE = 0.04
 
 /** `maxmemory` is 0 if there is no limit. */

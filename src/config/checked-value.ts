@@ -11,7 +11,7 @@ export interface CheckedValue {
   places: Places
 }
 
-/** Of a configuration in which nothing is wrong. */
+/** Returns the value of a configuration without errors. */
 export function checkedValueOf(document: JoinedDocument): CheckedValue {
   const { rules, tests: _t, vars: _v, ...rest } = document.value as Record<string, unknown>
   const secrets = secretsOf(document)
@@ -25,7 +25,7 @@ interface Place {
   file: string
   line: number
   column: number
-  /** Of a template: each offset whose position is not the next column, as [offset, line, column]. */
+  /** Only for a template: each offset whose position is not the next column, as [offset, line, column]. */
   bends?: readonly Bend[] | undefined
 }
 

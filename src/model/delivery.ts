@@ -52,13 +52,13 @@ export interface DigestItem {
   namespace?: string
   name: string
   time: string
-  /** Of an Event: `Normal` or `Warning`, and its reason. */
+  /** Only for an Event: `Normal` or `Warning`, and its reason. */
   eventType?: string
   reason?: string
   /** At most 200 characters. */
   message?: string
   regarding?: ObjectRef
-  /** Of another object: the title and severity of its summary. At most 200 characters; absent in digests of older versions. */
+  /** Only for another object: the title and severity of its summary. At most 200 characters; absent in digests of older versions. */
   title?: string
   severity?: 'error' | 'warning' | 'info' | 'resolved'
 }
@@ -85,9 +85,9 @@ export interface TraceContext {
 
 /** The end of a container's log that a rule asks for. */
 export interface LogSettings {
-  /** At most so many lines, counted from the end. */
+  /** Maximum number of lines, counted from the end. */
   readonly lines: number
-  /** At most so many bytes of UTF-8, counted from the end. */
+  /** Maximum number of bytes of UTF-8, counted from the end. */
   readonly maxBytes: number
   /** The run before the last restart; undefined: decided by the container's state. */
   readonly previous?: boolean | undefined

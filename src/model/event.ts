@@ -56,7 +56,7 @@ export interface FieldChange {
 
 /** A step on the way to a changed value: a member's name, or what identifies an item of a list. */
 export interface WayStep {
-  /** Of an item: which of its members `key` is the value of; '' when `key` is its place. */
+  /** Only for an item of a list: the member whose value is `key`; '' when `key` is the item's place. */
   label: string | undefined
   key: string
 }
@@ -78,7 +78,7 @@ export interface EventHeader {
   resourceVersion: string
   /** When kubeherald observed it, RFC 3339 with milliseconds. */
   time: string
-  /** Of a state that waited for limits such as `for`: when it was emitted, RFC 3339. The object matched until then. */
+  /** Time when a state that waited for limits such as `for` was emitted, RFC 3339. The object matched until then. */
   heldAt?: string
   /** True when no watch event said so, but a comparison of a new list with the index. */
   synthesized?: true
@@ -148,7 +148,7 @@ export interface ClusterEvent
   readonly namespaceLabels?: Readonly<Record<string, string>> | undefined
   /** Annotations of the namespace, only those that the configuration names; undefined where the namespace is not known. */
   readonly namespaceAnnotations?: Readonly<Record<string, string>> | undefined
-  /** Of the object that an Event regards, if known. */
+  /** Labels of the object that an Event regards, if known. */
   readonly regardingLabels?: Readonly<Record<string, string>> | undefined
   /** Annotations of the object that an Event regards, only those that the configuration names; undefined if the object is not known. */
   readonly regardingAnnotations?: Readonly<Record<string, string>> | undefined

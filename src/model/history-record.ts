@@ -14,14 +14,14 @@ export interface Attempt {
 
 /** The event that a record is about: enough to find it again, and to name it. */
 export interface HistoryEvent {
-  /** Of a digest or resolve notification, and of a state that waited: with the kind and the rule behind it. */
+  /** Id of the event; for a digest, a resolve notification and a state that waited, followed by the kind and the rule. */
   id: string
   type: ChangeType
   apiVersion: string
   kind: string
   namespace?: string
   name: string
-  /** Of an Event: its reason, and the object that it regards. */
+  /** Only for an Event: its reason, and the object that it regards. */
   reason?: string
   regarding?: { kind: string; namespace?: string; name: string }
 }
@@ -42,23 +42,23 @@ export interface HistoryRecord {
   attempts: readonly Attempt[]
   /** How many attempts there were, if they are more. */
   attemptCount?: number
-  /** Of a dead letter. */
+  /** Reason of a dead letter. */
   reason?: string
   detail?: string
   /** What the reader saw first, as plain text: at most 120 characters; only of messages that have one. */
   title?: string
   /** Delivered in an unusual way, such as `truncated`. */
   note?: string
-  /** Of a suppressed event. */
+  /** Limit that suppressed the event. */
   limit?: LimitName
   /**
-   * Of a suppressed event, where its limit has an end: until when the limit suppresses, as known at that time, in Unix milliseconds. A
-   * later event can postpone it, and an operator or the end of an incident can bring it forward.
+   * Time until which the limit suppresses the event, as known when it was suppressed, in Unix milliseconds; only if the limit has an
+   * end. A later event can postpone it, and an operator or the end of an incident can bring it forward.
    */
   untilMs?: number
   /** The id of the silence that suppressed it; `detail` has who added it, and why. */
   silence?: string
-  /** A digest of so many events, the objects of the first of them, or the end of an incident. */
+  /** A digest of `count` events, with the objects of the first of them, or the end of an incident. */
   notice?: { kind: 'digest'; count: number; objects: readonly string[] } | { kind: 'resolved' }
   /** A dead letter that was retried by hand, or a delivery of `kubeherald replay`. */
   isReplay?: true

@@ -76,7 +76,7 @@ export interface QueueStatus {
   bytes: number
   maxBytes: number
   maxAgeMs: number
-  /** In so many milliseconds the bound in bytes is reached, if it goes on as it did; 0 when it is. */
+  /** Time in milliseconds until the bound in bytes is reached if the growth continues; 0 when it is reached. */
   reachedMs?: number
 }
 

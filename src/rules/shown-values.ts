@@ -123,7 +123,7 @@ function isSecret(name: string, value: Json): boolean {
   return (typeof value === 'string' || typeof value === 'number') && value !== '' && SECRET_NAME.test(name)
 }
 
-/** Of several secrets a name may also have the number: `MAX_TOKENS`. */
+/** Matches a number: a name in the plural may be that of a number of secrets, such as `MAX_TOKENS`. */
 const COUNT = /^(?:[\d.]+[kKmM]?)?$/
 
 /** Whether a name is that of several secrets: `tokens`. */

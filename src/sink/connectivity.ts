@@ -14,7 +14,7 @@ interface ConnectionCheck {
   timeoutMs: number
 }
 
-/** With TLS 1.3 the server verifies a client certificate after the handshake: wait so long for an alert. */
+/** Time to wait for an alert: with TLS 1.3 the server verifies a client certificate after the handshake. */
 const VERDICT_MS = 250
 
 /** Connects as a request would, sends nothing, and closes the connection. */

@@ -26,7 +26,7 @@ export interface HttpRequest {
   url: URL
   headers: Readonly<Record<string, string>>
   body?: Buffer
-  /** The reply shall have the body of a success, too: 64 KiB of it, or so many bytes. */
+  /** Maximum size in bytes of a success's body that the reply has; true: 64 KiB. */
   readBody?: boolean | number
   /** Secrets that the outcome must not contain, besides the client's. */
   secrets?: readonly string[]
@@ -182,9 +182,9 @@ function configFault(detail: string): Outcome & { kind: 'retry' } {
   return { kind: 'retry', reason: 'config', detail, scope: 'sink' }
 }
 
-/** So much of an answer is read, unless the request asks for more. */
+/** Maximum size of an answer that is read, unless the request asks for more. */
 const MAX_REPLY_BYTES = 64 * 1024
-/** Of the 2 KiB of a detail; the rest is for the status and masked secrets. */
+/** Maximum size of the answer's part of a detail, which has 2 KiB; the rest is for the status and masked secrets. */
 const MAX_DETAIL_BYTES = 2_000
 /** The body of a success is not used; its end frees the connection for the next request. */
 const SUCCESS_BODY_MS = 1_000
@@ -212,7 +212,7 @@ interface Controller {
 export class Exchange {
   readonly #decide: Decide
   readonly #peer: Peer
-  /** Of the body of a success: 0 reads none. */
+  /** Maximum size of a success's body that is read; 0 reads none. */
   readonly #maxSuccessBytes: number
   readonly #totalTimer: NodeJS.Timeout
   #bodyTimer: NodeJS.Timeout | undefined

@@ -6,7 +6,7 @@ const MASKED = '[redacted]'
 const MIN_HEADER = 6
 const MIN_QUERY = 4
 const MIN_PATH = 6
-/** So much of a secret at the end of a text that was cut is taken for it. */
+/** Minimum length of a secret's beginning that is masked at the end of a text that was cut. */
 const MIN_START = 4
 
 /** Receivers often echo requests: their responses must not carry secrets into logs, status and dead letters. */

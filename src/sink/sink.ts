@@ -46,7 +46,7 @@ export interface ConfigSchema<C> {
 export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-  /** Of `checkRoute` only: the configuration is accepted all the same. */
+  /** Only from `checkRoute`: the configuration is accepted all the same. */
   readonly severity?: 'warning'
 }
 
@@ -75,7 +75,7 @@ export interface RuleFacts {
 
 /** A sink type: its markup, its options, and how to open a sink. */
 export interface SinkType<C = unknown, R = unknown> extends Markup {
-  /** Of this contract. */
+  /** Version of this contract. */
   apiVersion: 1
   /** The word behind `type:`. */
   type: string
@@ -100,8 +100,8 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
    */
   batches?(config: C): boolean
   /**
-   * For a type that combines messages: a batch has at most so many, of different objects, and all that wait, also when the sink is slow.
-   * Default: at most 128, as many as the sink accepts in about a second.
+   * For a type that combines messages: the maximum number of messages in a batch, of different objects. A batch has all that wait, also
+   * when the sink is slow. Default: at most 128, as many as the sink accepts in about a second.
    */
   maxBatch?: number
   /**
@@ -114,10 +114,10 @@ export interface SinkType<C = unknown, R = unknown> extends Markup {
   preview?(message: Message<R>, config: C): Preview
   /** The sink prints to standard output: a `run` with only such sinks ends when the reader closes the pipe. */
   printsToStdout?: boolean
-  /** Of built-in types: a section in one line of YAML, with `${env:…}` for secrets, for the file that `kubeherald init` writes. */
+  /** Only for built-in types: a section in one line of YAML, with `${env:…}` for secrets, for the file that `kubeherald init` writes. */
   example?: string
   /**
-   * Of built-in types: values by option that replace missing variables and files where the form matters, for dry runs such as
+   * Only for built-in types: values by option that replace missing variables and files where the form matters, for dry runs such as
    * `kubeherald test`. They are printed, so they contain `kubeherald-placeholder` where their form allows it.
    */
   placeholders?: Readonly<Record<string, string>>

@@ -16,7 +16,7 @@ export interface LogStore {
 /** As long as deliveries wait at most by default. */
 const KEPT_MS = 86_400_000
 const MAX_BYTES = 16 * 2 ** 20
-/** Of `maxmemory`. */
+/** Share of `maxmemory`. */
 const SHARE = 0.02
 /** What Redis adds to the fields of a hash and of a sorted set, about. */
 const FIXED_BYTES = 200

@@ -137,7 +137,7 @@ interface Asked {
   sources: readonly string[]
   lanes: readonly string[]
   rules: readonly string[]
-  /** Of `pending`. */
+  /** Number of lanes in `pending`. */
   size: number
 }
 

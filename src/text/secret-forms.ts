@@ -37,7 +37,7 @@ const MESSAGES =
 const BEGINNINGS = '(?:dial|get|open|post|read|secrets?|see|tokens?)(?= +(?:"|[a-z]+(?:[\\s:]|$)))'
 /** A value that is no secret: part of a message, a reference such as `$(NAME)`, a masked value, a bracket, or an empty text. */
 export const NO_SECRET = String.raw`(?!${BEGINNINGS}|(?:${MESSAGES}|\*{3,}|<(?:hidden|masked|nil|none|redacted|unset)>|\$[({][\w.]{1,99}[)}]|[(){}<>=])(?=[.,;:!]?(?:[\s)}\]\\]|["'](?!\w)|$)|,["'])|(?<empty>\\{0,8}["'])\k<empty>(?=[\s,;)}\]\\]|$))`
-/** A header that is a word of a message. Of these only few, since a header may begin with any word. */
+/** A header that is a word of a message. The list is short, since a header may begin with any word. */
 const NO_HEADER = String.raw`(?!(?:empty|expired|failed|false|invalid|missing|nil|none|null|required|true|undefined|unset|\*{3,})(?=[.,]?(?:[\s)}\]\\]|["'](?!\w)|$)))`
 /** `Some("…")`, `b'…'` and the like. */
 const WRAPPED = String.raw`(?:(?:\w{1,40}\(){0,3}\w{0,2}(?=\\{0,8}["']))?${QUOTED}`

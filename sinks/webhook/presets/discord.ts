@@ -8,7 +8,7 @@ const MAX_FIELDS = 25
 const MAX_FIELD_NAME = 256
 const MAX_FIELD_VALUE = 1_024
 const MAX_FOOTER = 2_048
-/** Of one message's embeds together. */
+/** Maximum length of all embeds of one message together. */
 const MAX_ALL = 6_000
 
 /** An embed of a Discord webhook. It mentions nobody, whatever the texts contain. */

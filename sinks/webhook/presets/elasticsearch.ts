@@ -11,7 +11,7 @@ import { LINES, NDJSON, writtenAs } from '../batch-format.ts'
 import { mapOf } from './log-entry.ts'
 import { type LogPreset, withPath } from './preset.ts'
 
-/** Of the id of a document. */
+/** Maximum size of a document's id. */
 const MAX_ID_BYTES = 512
 /** 1,000 answers with a reason each. */
 const MAX_REPLY_BYTES = 4_000_000

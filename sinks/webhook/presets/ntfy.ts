@@ -2,9 +2,9 @@ import type { Severity } from '../../../src/sink/index.ts'
 import { cutLog, fitted, type Parts, partsOf, stacked } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
-/** Of a message, in bytes; a longer one would become an attachment. */
+/** Maximum size of a message; a longer one would become an attachment. */
 const MAX_MESSAGE_BYTES = 4_096
-/** Of all links: they are never cut. */
+/** Maximum size of all links together: a link is never cut. */
 const MAX_LINK_BYTES = 3_500
 const MAX_ACTIONS = 3
 const PRIORITIES: Readonly<Record<Severity, number>> = { error: 4, warning: 3, info: 2, resolved: 3 }

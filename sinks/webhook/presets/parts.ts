@@ -156,7 +156,7 @@ interface Fitted {
   truncated: boolean
 }
 
-/** Builds a body of at most so many bytes: with all texts shortened further until it fits. */
+/** Builds a body of at most `maxBytes`: shortens all texts further until it fits. */
 export function fitted(maxBytes: number, build: (cut: Cut) => unknown): Fitted {
   for (let scale = 1; ; scale /= 2) {
     let truncated = false

@@ -9,7 +9,7 @@ interface Common {
   markup: Markup
   /** Concurrent requests, unless the configuration sets them. */
   concurrency: number
-  /** Of the body of one event, as JSON. */
+  /** Maximum size of the body of one event, as JSON. */
   maxBytes: number
   /** The address, unless the configuration has one. */
   url?(options: PresetOptions): URL
@@ -33,7 +33,7 @@ interface Common {
 
 /** The request format of a chat or pager: one message is one request. */
 export interface MessagePreset extends Common {
-  /** `cut` shortens a text to so many UTF-16 units, to fewer when the body would be too large as a whole. */
+  /** Returns the body. `cut` shortens a text to a number of UTF-16 units, or to fewer when the body as a whole would be too large. */
   body(message: Message, options: PresetOptions, cut: Cut, nowMs: number): unknown
 }
 
@@ -64,7 +64,7 @@ export interface LogFormat {
   part(entry: LogEntry): { bytes: Buffer; group?: string }
   body: BatchFormat['body']
   answers?: BatchFormat['answers']
-  /** Of the answer. */
+  /** Maximum size of the answer that is read. */
   maxReplyBytes?: number
 }
 

@@ -13,7 +13,7 @@ import {
 } from './parts.ts'
 import type { MessagePreset } from './preset.ts'
 
-/** Of a message (`Message_MaxAllowedSize`). */
+/** Maximum length of a message (`Message_MaxAllowedSize`). */
 const MAX_TEXT = 5_000
 const MAX_FIELDS = 10
 

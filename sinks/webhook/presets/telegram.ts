@@ -3,7 +3,7 @@ import { memberOf, retryAfterIn, targetFault } from './answers.ts'
 import { type Cut, cutLog, htmlText, partsOf, plainOfHtml, stacked } from './parts.ts'
 import { type MessagePreset, withoutSlashes } from './preset.ts'
 
-/** Of the text without its markup; ours is counted with it. */
+/** Maximum length of the text. Telegram does not count markup; here it is counted. */
 const MAX_TEXT = 4_096
 
 /** Plain text in Telegram's HTML, whose server makes entities of plain text, too: no mention, hashtag, command or link. */
@@ -22,7 +22,7 @@ function plainText(html: string): string {
   return unmarked(plainOfHtml(html))
 }
 
-/** Of the markup of a rule: no entity is found in code and addresses, and these are copied and opened. */
+/** Markup of a rule in which no entity is searched: code and addresses, which are copied and opened. */
 const EXACT = /<(?:code|pre)[^<>]*>[^<]*|<a [^<>]*>/g
 
 /** No entity is found in code. */

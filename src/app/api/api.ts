@@ -25,7 +25,7 @@ interface ApiParts {
 /** Requests that are answered at the same time, of all and of one caller. */
 const MOST_CALLS = 256
 const MOST_CALLS_OF_ONE = 64
-/** Of those that read much. */
+/** Maximum number of concurrent calls that read much, of all clients and of one. */
 const MOST_HEAVY = 4
 const MOST_HEAVY_OF_ONE = 2
 const LIMIT_MS = 20_000

@@ -29,7 +29,7 @@ interface Queue {
 type Reader = Pick<Caller, 'namespaces'>
 
 const MAX_OBJECT = 200_000
-/** One request changes so many, looks at so many, for so long. */
+/** Limits of one request: dead letters changed, dead letters read, and time. */
 const MOST_CHANGED = 500
 const MOST_READ = 5_000
 const WITHIN_MS = 2_000
@@ -227,7 +227,7 @@ function isOwn(caller: Reader, letter: StoredDeadLetter): boolean {
 const LATE = 'it took too long: name fewer ids, or name it again'
 const STOPPED = 'Redis failed before it, or while it was changed: name it again'
 const GONE = 'there is no such dead letter'
-/** Of a digest. */
+/** Detail of a digest with objects that the caller may not read. */
 const OF_OTHERS = 'it is also about objects of other namespaces'
 
 function compareIds(a: string, b: string): number {

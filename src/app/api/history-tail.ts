@@ -12,7 +12,7 @@ export interface Placed {
   record: HistoryRecord
   stream: 0 | 1
   place: string
-  /** Of the record, once it was sent: as long as records are kept for others, so is their JSON. */
+  /** JSON of the record, kept from when it was first sent. */
   json?: string
 }
 

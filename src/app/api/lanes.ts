@@ -9,7 +9,7 @@ import { objectTitle } from '../../text/object-title.ts'
 import type { Lane, Lanes } from './contract.ts'
 
 const MOST_LANES = 1_000
-/** Of so many quarantine lanes the object is read. */
+/** Maximum number of quarantine lanes whose object is read. */
 const MOST_OBJECTS = 100
 
 /** Returns the lanes of a sink in which deliveries wait, those with the oldest one first. */

@@ -16,7 +16,7 @@ import type { Story, StoryItem, StoryOutcome } from './contract.ts'
 import { HISTORY_BOUNDS, requireCursor } from './history.ts'
 import { mayRead, mayReadAll, visibleDetail, visibleRecord } from './scope.ts'
 
-/** One page reads so much of the history, and looks at so much of what waits. */
+/** Limits of one page: of the history that is read, and of the waiting deliveries and dead letters. */
 const STORY_BOUNDS = { ...HISTORY_BOUNDS, records: 5_000 }
 export const BOUNDS = { most: 20_000, letters: 2_000, withinMs: 500 }
 

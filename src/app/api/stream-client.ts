@@ -7,7 +7,7 @@ import { filterKey, recordFilter } from './history.ts'
 import { visibleRecord } from './scope.ts'
 import type { Accepts } from './stream-messages.ts'
 
-/** A client that reads nothing for so long is cut off. */
+/** Time after which a client that reads nothing is disconnected. */
 const CUT_MS = 30_000
 const LOOK_MS = 50
 

@@ -38,7 +38,7 @@ export interface RuleResult {
   limit?: LimitName | 'group'
   /** The silence of all or some of its sinks: `silence 3f9a1c2b until … by …: …`. */
   silence?: string
-  /** Of `failed`. */
+  /** Error of the verdict `failed`. */
   error?: string
 }
 

@@ -20,7 +20,7 @@ export interface ExplainedRule {
   place: string | undefined
   verdict: Verdict
   conditions: readonly ConditionResult[]
-  /** Of a rule that matches, or failed. */
+  /** Result of a rule that matches, or failed. */
   result?: RuleResult
   /** The message for each sink, sent as soon as the limits permit it. */
   messages: readonly { sink: string; type: string; message: Message }[]
@@ -106,7 +106,7 @@ export function shownPreview(
   return { ...preview, target: target + path }
 }
 
-/** Of a configuration that shows references as they are written. */
+/** Returns true if the URL of a sink has no reference in the configuration as it is written. */
 function hasLiteralUrl({ written }: Config, sink: string): boolean {
   const sinks = written?.['sinks']
   const section = isMap(sinks) ? sinks[sink] : undefined

@@ -14,7 +14,7 @@ interface ReplayOptions
   extends Pick<NormaliseContext, 'cluster' | 'salt' | 'named'>,
     Pick<ReplayParts, 'onUnknown' | 'onRelated'> {
   sinceMs: number
-  /** Of the configurations that read the events. */
+  /** Related metadata that templates of the configurations read. */
   inTemplates: RelatedKeys
 }
 

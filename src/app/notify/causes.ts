@@ -34,7 +34,7 @@ export interface OwnReport {
   /** The reason of the Event that reports it. */
   reason: string
   message: string
-  /** Of a report that the failure is over: how long it lasted. */
+  /** Time from the beginning of the failure to its end; only in a report that it is over. */
   resolved?: { sinceMs: number; atMs: number }
 }
 

@@ -40,7 +40,7 @@ interface NotifierParts {
   cluster: string
   /** The namespace that the Events are in: that of the pod. */
   namespace: string
-  /** Of the configuration in force. */
+  /** Returns `notify` of the configuration in force. */
   settings(): Notify | undefined
   sinkNames(): readonly string[]
   watches(): readonly WatchStatus[]

@@ -24,7 +24,7 @@ export function watchSinkHealth(
 ): SinkHealth {
   const answers = new Map<string, { health: Health; atMs: number }>()
   const closing = new AbortController()
-  /** Of each sink, its last check: a reload may have replaced what an earlier one asked. */
+  /** Sink → its last check: a reload may have replaced the sink that an earlier check asked. */
   const last = new Map<string, symbol>()
 
   async function ask(name: string): Promise<void> {

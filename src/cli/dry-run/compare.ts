@@ -14,11 +14,11 @@ type DifferenceKind = 'more' | 'less' | 'other'
 interface Difference {
   kind: DifferenceKind
   sink: string
-  /** Of `other` the second's. */
+  /** Rule that sends it; for `other`, that of the second configuration. */
   rule: string
   atMs: number
   title: string
-  /** Of `other`: the title of the first. */
+  /** For `other`: the title from the first configuration. */
   before?: string
 }
 
@@ -152,8 +152,8 @@ class Tally {
   }
 
   /**
-   * The id of what waited for `for` names its rule: one with another name, or without `for`, sends the event with another id. Of
-   * several rules, those that send the same belong together.
+   * Pairs the remaining lines by their event, those with equal content first. The id of an event that waited for `for` names its rule,
+   * so that a rule with another name, or without `for`, sends the event with another id.
    */
   #pairByEvent(): void {
     this.#pairLeft(({ eventKey, hash }) => JSON.stringify([eventKey, hash]))

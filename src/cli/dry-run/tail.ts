@@ -31,7 +31,7 @@ interface TailOptions extends TailFilter, TailEndOptions, OutputOptions, PluginO
 }
 
 const TIMERS_MS = 500
-/** So many live events wait for the journal in memory, with the rest of their commits. */
+/** Maximum number of live events that wait in memory for the journal; the rest of a commit comes in addition. */
 const MOST_WAITING = 1_000
 const READY_MS = 20_000
 

@@ -88,7 +88,7 @@ function bodyLines(body: string, whole: boolean): string[] {
   return [line.length > MAX_BODY ? `${line.slice(0, MAX_BODY)}… (${Buffer.byteLength(text)} bytes)` : line]
 }
 
-/** Of one JSON document, or of one on each line. */
+/** Indents one JSON document, or one on each line. */
 function indentedJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2)

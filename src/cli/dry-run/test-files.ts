@@ -29,7 +29,7 @@ import { UsageError } from '../usage-error.ts'
 interface FoundTests {
   cases: readonly TestCase[]
   problems: readonly Problem[]
-  /** Of all files, by the names that problems have. */
+  /** Texts of all files, by the names that problems have. */
   texts: ReadonlyMap<string, string>
 }
 
@@ -71,7 +71,7 @@ function besides(files: readonly string[]): string[] {
   })
 }
 
-/** Of a folder all that it has. */
+/** Returns the file itself, or all test files of a folder. */
 function testFilesOf(file: string): string[] {
   if (!statSync(file, { throwIfNoEntry: false })?.isDirectory()) return [file]
   const names = namesIn(file).filter((name) => /_test\.ya?ml$/.test(name))

@@ -26,7 +26,7 @@ interface WatchesParts {
   /** For the hashes of values in Secrets. */
   salt: Buffer
   snapshot: Pick<ConfigSnapshot, 'needs' | 'named'>
-  /** Of which resources the object before a change is kept, for diffs. */
+  /** Returns true for resources whose previous objects are kept, for diffs. */
   keepsPrevious: PreviousStorage['stores']
   /** Called with the changes of each source in their order; the source continues when it resolves. `eventOf` normalises one. */
   onTransitions(

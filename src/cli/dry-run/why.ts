@@ -111,9 +111,9 @@ export async function why(text: string, options: WhyOptions): Promise<number> {
 }
 
 interface FromJournal {
-  /** Of the newest event about the target. */
+  /** Explanation of the newest event about the target. */
   newest?: Explanation
-  /** Of the event with the id. */
+  /** Explanation of the event with the id. */
   recorded?: Explanation
 }
 
@@ -219,7 +219,7 @@ function lettersText(letters: readonly FoundLetter[]): string {
 /** Lines of each kind about other events of the object. */
 const MOST_OTHERS = 10
 
-/** Of other events of the object: what became of the last one that a rule matched, what waits, and what was given up. */
+/** Describes other events of the object: the outcome of the last one that a rule matched, waiting deliveries, and dead letters. */
 function othersText(
   { last, waiting, letters }: Pick<FoundDeliveries, 'waiting' | 'letters'> & { last: HistoryRecord[] },
   paint: Paint,

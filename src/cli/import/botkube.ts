@@ -127,7 +127,7 @@ const RECOMMENDED: Readonly<Record<string, string>> = {
   'networking.k8s.io/v1/ingresses': 'ingress',
 }
 
-/** A resource of a source: rules for its changes, and one for the Warnings about it. Of Events only new ones were sent. */
+/** Returns the rules for a resource of a source: for its changes, and one for the Warnings about it. Botkube sent only new Events. */
 function rulesOf(resource: Raw, source: Raw, name: string, lost: string[]): Omit<Made, 'source' | 'to'>[] {
   const type = textOf(resource['type'])
   const kind = kindOf(type)

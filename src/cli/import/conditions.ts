@@ -10,7 +10,7 @@ export interface Predicate {
   not?: boolean
 }
 
-/** At least so many occurrences. */
+/** At least `count` occurrences. */
 export interface AtLeast {
   count: number
   not?: boolean
@@ -38,7 +38,7 @@ const IN_WHEN = /^(namespace|type|reason|message|regarding\.kind|regarding\.(lab
 const LINES = /^(message|regarding\.annotations\..+)$/
 const METADATA = /^regarding\.(labels|annotations)\.(.+)$/
 
-/** Converts clauses about Events to `when` where it has the keys, else to `if`. Of changes of Events only `change` matches. */
+/** Converts clauses about Events to `when` where it has the keys, else to `if`. With `change`, only that change of an Event matches. */
 export function conditionsOf(
   clauses: readonly Clause[],
   change?: 'ADDED',

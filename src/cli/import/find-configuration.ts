@@ -39,7 +39,7 @@ interface Root {
   reads: unknown
   /** `ConfigMap exporter`, `ConfigMap shop/exporter` */
   title: string
-  /** Of a text inside of a document: `data["config.yaml"]`. */
+  /** Path of a text inside of a document, such as `data["config.yaml"]`. */
   inside: string
   /** The value of the document that it is, or is inside of. */
   document: unknown

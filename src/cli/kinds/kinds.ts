@@ -79,7 +79,7 @@ export function kindRows({ resources }: Pick<Catalogue, 'resources'>): KindRow[]
 }
 
 const CONCURRENCY = 8
-/** Of a request; a kind whose API hangs is unknown, and stops no other. */
+/** Time limit of a request; a kind whose API hangs is unknown, and stops no other. */
 const COUNT_MS = 10_000
 
 async function countAll(rows: KindRow[], client: ClusterClient): Promise<void> {

@@ -153,7 +153,7 @@ const PIECE_BYTES = 65_536
 /** Non-blocking: some files below /proc have no size or no end, and some block a reader. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** Is it a shell's `<(…)` or standard input? It ends, and can be read only once. */
+/** Returns true for a shell's `<(…)` and standard input, which end, and can be read only once. */
 export function isPipe(path: string): boolean {
   return /^\/(dev|proc\/self)\/(fd\/|stdin$)/.test(path)
 }

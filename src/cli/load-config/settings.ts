@@ -116,7 +116,7 @@ function withAbsoluteKubeconfig(settings: Config['kubernetes'], file: string): C
   return kubeconfig === undefined ? settings : { ...settings, kubeconfig: resolve(dirname(file), kubeconfig) }
 }
 
-/** Is the problem in the key or the value of one of the keys? */
+/** Returns true if the problem is in the key or the value of one of the keys. */
 function isWithin(document: ConfigDocument, text: string, { line, column }: Problem, keys: object): boolean {
   const before = text.split('\n').slice(0, line - 1)
   const offset = before.reduce((sum, it) => sum + it.length + 1, 0) + column - 1

@@ -112,7 +112,7 @@ async function openPrivate(
   }
 }
 
-/** Does a process run with the directory? One on another host counts as running. */
+/** Returns true if a process runs with the directory. A process on another host counts as running. */
 function isHeld(dir: string): boolean {
   const lock = join(dir, 'kubeherald.pid')
   if (!existsSync(lock)) return false

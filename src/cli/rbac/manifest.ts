@@ -3,7 +3,7 @@ import { printable } from '../../text/printable.ts'
 import type { Permission, Verb } from './permissions.ts'
 
 interface ManifestOptions {
-  /** Of the roles and bindings. */
+  /** Name of the roles and bindings. */
   name: string
   serviceAccount: { namespace: string; name: string }
   /** Comment lines at the top. */

@@ -115,7 +115,7 @@ interface TableOptions<T> {
 const GAP = '  '
 /** Numbers of this length move no column when they change. */
 const USUAL_NUMBER = 6
-/** A column of names keeps at least so much. */
+/** Minimum width of a column of names, in characters. */
 const LEAST_NAME = 12
 
 function tableLines<T>(

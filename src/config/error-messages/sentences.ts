@@ -61,7 +61,7 @@ function zodMessage({ code, format }: Issue): RegExp {
   return isNamed ? /^Invalid / : BY_ZOD
 }
 
-/** Formats that a message describes. Of others it has only the name, such as `Invalid URL`. */
+/** Formats for which zod's message is a description. For other formats it is only the name, such as `Invalid URL`. */
 const CONDITIONS = ['regex', 'starts_with', 'ends_with', 'includes']
 
 const BY_ZOD =

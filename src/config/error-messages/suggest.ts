@@ -1,6 +1,9 @@
 import { nearest } from '../../text/closest-match.ts'
 
-/** A file may have as many names as mistakes: so many of these are compared with so many names. */
+/**
+ * Maximum number of mistakes for which a name is suggested, and of names that a mistake is compared with: a file may have as many names
+ * as mistakes.
+ */
 const MAX_SUGGESTED = 100
 const MAX_NAMES = 5_000
 

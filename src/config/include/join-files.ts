@@ -121,7 +121,7 @@ function joinFrom(
 
 interface Including {
   document: FileDocument
-  /** Of the file that includes; undefined for a set. */
+  /** Folder of the file that includes; undefined for a set. */
   folder: string | undefined
   entry: IncludeEntry
   chain: readonly string[]

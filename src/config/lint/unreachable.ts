@@ -6,7 +6,7 @@ import type { ConfigDocument } from '../document.ts'
 import type { Draft, RuleDraft } from '../partial-config.ts'
 import type { Problem } from '../problem.ts'
 
-/** The work grows with the square of the rules, so that only so many pairs are compared. */
+/** Maximum number of pairs of rules that are compared: the work grows with the square of the rules. */
 const MAX_COMPARED = 20_000
 
 /** Rules that the rules above leave nothing to send, and names that two rules have; only certain cases. */

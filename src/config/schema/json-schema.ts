@@ -23,7 +23,7 @@ export interface Node {
 interface SchemaOptions {
   /** The built-in sinks, by the word behind `type:`. */
   sinkTypes: Readonly<Record<string, () => Promise<SinkType>>>
-  /** Of a file that another one includes. */
+  /** True for a file that another one includes. */
   included?: boolean
 }
 

@@ -3,7 +3,7 @@ import { LIMIT_KEYS } from '../../rules/limits/schema.ts'
 import { compilePatterns } from '../../rules/pattern.ts'
 import { durationText } from '../../sink/duration.ts'
 
-/** A moment of a test: so long after its beginning, or a time of its own. */
+/** A moment of a test: a time after its beginning, or a time of its own. */
 export type Moment = { afterMs: number } | { atMs: number }
 
 const MOMENT_RULE =

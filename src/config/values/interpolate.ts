@@ -137,8 +137,8 @@ interface Fault {
 }
 
 type Resolved =
-  | { value: string /** Of a variable: what of it is secret. */; secrets?: readonly string[] }
-  | Fault
+  /** `secrets` are the secret parts of a variable. */
+  { value: string; secrets?: readonly string[] } | Fault
 
 function resolve(reference: string, { env, readFile }: Interpolation, varTextOf: VarTextOf): Resolved {
   const [, source, name = ''] = /^(env|file|var):(.+)$/.exec(reference) ?? []

@@ -23,7 +23,7 @@ export interface Vars extends Scope {
 interface VarsParts {
   file: SourceFile
   root: Node | null
-  /** Of the files around this one. */
+  /** Variables of the files around this one. */
   outer: Scope
   /** Values from the file that includes this one; they override its own. */
   given?: ReadonlyMap<string, Located> | undefined

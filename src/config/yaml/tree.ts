@@ -42,7 +42,7 @@ const MAX_OPEN = 1_000
 
 interface TreeOptions {
   fill(value: string, textOf: (name: string) => VarText): Filled
-  /** Of the files around this one. */
+  /** Variables of the files around this one. */
   outer: Scope
   /** Values for this file's variables from the file that includes it; they override its own. */
   given?: ReadonlyMap<string, Located> | undefined

@@ -17,7 +17,7 @@ export interface Check {
 }
 
 export interface Vitals {
-  /** Of `performance.now()`: the wall clock may be set. */
+  /** Time in `performance.now()` milliseconds: the wall clock may be set. */
   nowMs: number
   config?: ConfigStatus
   watches: readonly WatchStatus[]
@@ -134,7 +134,7 @@ function whyBehind({ behind, phase, lastError }: WatchStatus): string {
 /** `403 Forbidden: …` and `the API server answered 403 to /apis: …` */
 const ANSWER = /^(?:\d{3}(?: \w+)?(?= ?:|$)|the API server answered \d{3} to [^\s:]+)/
 
-/** Of an answer only its status: the text after it names users, and what a proxy in between sends. */
+/** Returns only the status of an answer: the text after it names users, and may come from a proxy. */
 function watchError(lastError: string): string {
   return printable(friendlyError(ANSWER.exec(lastError)?.[0] ?? lastError))
 }

@@ -23,7 +23,7 @@ export interface ApiCall {
 }
 
 interface SiteParts {
-  /** Of the configuration in force. */
+  /** Returns the access of the configuration in force. */
   access(): Access
   api(call: ApiCall): Promise<void>
   /** Called for each request that is refused. */

@@ -14,7 +14,7 @@ interface TracingOptions {
   log: Logger
 }
 
-/** Of a stop that may take ten seconds. */
+/** Time limit of closing; a stop may take ten seconds. */
 const CLOSE_MS = 1_500
 
 /**

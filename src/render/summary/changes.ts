@@ -12,7 +12,7 @@ export function isKnown({ event }: SummaryInput): boolean {
   return Array.isArray(event.changes)
 }
 
-/** Did anything change at a path or below it? */
+/** Returns true if anything changed at a path or below it. */
 export function changedBelow(input: SummaryInput, path: string): boolean {
   return changesOf(input).some(
     (it) => it.path.startsWith(path) && /^(?:$|[.[])/.test(it.path.slice(path.length)),
@@ -166,7 +166,7 @@ export function flipOf(input: SummaryInput, type: string): { old: string } | und
   return old !== '' && old !== condition.status ? { old } : undefined
 }
 
-/** Was there a condition that is gone? */
+/** Returns true if the condition was there before, and is gone. */
 export function isGone(input: SummaryInput, type: string): boolean {
   const path = `status.conditions[type=${type}]`
   return changesOf(input).some((it) => it.path === path && it.new === undefined)
@@ -181,7 +181,7 @@ export function imagesReplaced(input: SummaryInput, template: string): string[] 
   return [...new Set(arrows)]
 }
 
-/** Of those that changed by themselves, and of all containers, for when a whole list of them changed. */
+/** Returns the paths of the images that changed by themselves, and of all containers, for when a whole list of them changed. */
 function pathsOfImages(input: SummaryInput, template: string): Set<string> {
   const changed = changesOf(input)
     .map(({ path }) => path)

@@ -70,7 +70,7 @@ const PRESSURES = new Map([
   ['NetworkUnavailable', 'without a network'],
 ])
 
-/** Of agents such as that of EKS, KernelReady and StorageReady are bad when they are False; other conditions when they are True. */
+/** Returns the bad status of a condition: False for those of agents such as that of EKS, KernelReady and StorageReady; True for others. */
 function badStatus(type: string): 'True' | 'False' {
   return /(?:Ready|Healthy|Available)$/.test(type) ? 'False' : 'True'
 }

@@ -172,7 +172,7 @@ function fields({ object }: SummaryInput) {
   ]
 }
 
-/** Of a Secret's values only hashes are shown. */
+/** Returns the changes of a Secret with hashes instead of values. */
 function withoutValues(changes: readonly FieldChange[]): readonly FieldChange[] {
   return changes.map((it) => {
     if (

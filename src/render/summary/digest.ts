@@ -148,7 +148,7 @@ function plural(noun: string): string {
 
 const MOST_LINES = 8
 const MOST_NAMES = 8
-/** Of the names in a line, which leaves room for its text. */
+/** Maximum length of the names in a line, which leaves room for its text. */
 const MAX_NAMES = 100
 
 /** A line for each text, with the objects that have it: `• web-1 (4 ×), web-2 and 3 more: Back-off restarting failed container app`. */
@@ -225,7 +225,7 @@ function worst({ event }: SummaryInput, items: readonly DigestItem[], first: Sev
   return [first, ...ofItems].reduce((a, b) => (RANK[b] > RANK[a] ? b : a))
 }
 
-/** Of one object its description, of several of a kind their list. */
+/** Returns a command that describes one object, or lists several of a kind. */
 function commandFor(target: Target, namespace: string, objects: number): string {
   const { kind } = target
   if (kind === '') return ''

@@ -49,7 +49,7 @@ const GOOD = [
   'Succeeded',
 ]
 
-/** Of the phase as text with spaces. A failover that is done is `FailedOver`. */
+/** Matches a bad phase, written as text with spaces. A failover that is done is `FailedOver`. */
 const BAD_PHASE = /^(?:error(?:ed)?|lost|degraded|unhealthy)$|^crash|\b(?:failed(?! over)|invalid|expired)\b/i
 /** Velero finishes a backup that is then `PartiallyFailed`. */
 const BEFORE_END = /^(?:finalizing|waiting)\b/i
@@ -128,7 +128,7 @@ function unready(input: SummaryInput): Condition | undefined {
   )
 }
 
-/** Of cert-manager: True while it issues, False with the reason Failed, else absent. */
+/** Condition of cert-manager: True while it issues, False with the reason Failed, else absent. */
 const ISSUING = 'Issuing'
 
 function becameReady(input: SummaryInput): Draft | undefined {

@@ -51,7 +51,7 @@ export function summarize({ event, object, rule = '', notice }: SummaryInput): S
   return notice?.kind === 'resolved' ? summarizeResolved(input, notice, summary, rule) : summary
 }
 
-/** Of a state that waited, leaves out changes of the status with which it began and that later ones have replaced. */
+/** Leaves out changes of the status with which a state that waited began and that later changes have replaced. */
 function withoutReplaced(input: SummaryInput): SummaryInput {
   if (!isKnown(input)) return input
   const { event, object } = input
@@ -204,7 +204,7 @@ function reasonOf({ event }: SummaryInput, { at, why }: Resolved, now: Summary, 
   return quiet === '' ? 'No further event.' : `No further event for ${quiet}.`
 }
 
-/** Of a single event, the time without another one is the same. */
+/** Returns how long an incident lasted; '' for a single event, where the time without another one is the same. */
 function lasted({ event }: SummaryInput, { since, at, why }: Resolved): string {
   const time = span(since, at)
   return time === '' || (why === 'quiet' && time === span(event.time, at)) ? '' : `Lasted ${time}.`

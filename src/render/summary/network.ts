@@ -72,7 +72,7 @@ function serviceWanted(input: SummaryInput, changes: readonly FieldChange[]): Dr
   return parts.length > 0 ? { severity: 'info', phrase: ` changed: ${parts.join('; ')}` } : undefined
 }
 
-/** Of Services and Ingresses. */
+/** Returns the phrase about the address of a Service or Ingress. */
 function addressState(input: SummaryInput): Draft | undefined {
   const changed = changedBelow(input, 'status.loadBalancer')
   const address = addressesOf(input.object)

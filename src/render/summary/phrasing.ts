@@ -197,7 +197,7 @@ const BUILT_IN = new Set([
   ...['scheduling.k8s.io', 'coordination.k8s.io', 'certificates.k8s.io', 'admissionregistration.k8s.io'],
 ])
 
-/** Is it one of Kubernetes' own kinds? */
+/** Returns true for the groups of Kubernetes' own kinds. */
 export function isBuiltIn(apiVersion: string): boolean {
   return BUILT_IN.has(groupOf(apiVersion))
 }

@@ -221,7 +221,7 @@ const PARTS = [
   ['containers', 'containerStatuses'],
 ] as const
 
-/** Of the latest input: its summary reads them several times. */
+/** Containers of the latest input: its summary reads them several times. */
 let latest: { input: SummaryInput; containers: readonly Container[] } | undefined
 
 function containersOf(input: SummaryInput): readonly Container[] {

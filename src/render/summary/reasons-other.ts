@@ -120,7 +120,7 @@ function named(name: string): string {
 
 /** An Event, as the tables of reasons see it. */
 export interface EventFacts extends Readonly<KubeEvent> {
-  /** Of the regarded object. */
+  /** Kind of the regarded object. */
   readonly kind: string
   /** The container that it regards; '' when it regards all of it. */
   readonly container: string

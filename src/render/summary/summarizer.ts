@@ -141,7 +141,7 @@ export function isHeld({ event }: SummaryInput): boolean {
   return event.heldAt !== undefined
 }
 
-/** Is it older than a first start takes? Not known is no. */
+/** Returns true if the object is older than a first start takes; false if its age is not known. */
 export function isSettled(input: SummaryInput): boolean {
   if (isHeld(input)) return true
   const age = agoMs(input, text(input.object, 'metadata', 'creationTimestamp'))

@@ -52,7 +52,7 @@ export function faultText(fault: CelFault, text: string, functions: CelEngine['f
   }
 }
 
-/** So many characters around a fault are searched, so that the work stays linear. */
+/** Number of characters before and after a fault that are searched: the work stays linear. */
 const MAX_LOOK = 400
 
 const EQUAL = 'write "==" to compare, "!=" for not'

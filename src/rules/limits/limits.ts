@@ -236,8 +236,8 @@ function dueMsOf(tx: LimitTransaction, state: State, plan: RulePlan | undefined)
 }
 
 /**
- * Shared states first: a digest comes before the resolve notifications of its incidents. Of states that wait for the same end, the oldest
- * first. The key makes the order independent of storage.
+ * Orders timers by due time. Shared states come first: a digest comes before the resolve notifications of its incidents. Then comes the
+ * oldest state. The key makes the order independent of storage.
  */
 function byDueTime(a: Timer, b: Timer): number {
   if (a.dueMs !== b.dueMs) return a.dueMs - b.dueMs

@@ -85,7 +85,7 @@ function withObjectOf(
   return [{ kind, namespace, name }, ...others].slice(0, MOST_OBJECTS)
 }
 
-/** An incident waits for so long for a source that cannot be read. */
+/** Maximum time for which an incident waits for a source that cannot be read. */
 const UNREAD_MS = DAY_MS
 
 /** Evaluates the state when its timer is due; a reload can have moved the due time. An unread event could postpone it. */

@@ -7,7 +7,7 @@ export function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** At most so many characters, the last one an ellipsis where something was left out. */
+/** Cuts a text to at most `length` UTF-16 units, the last one an ellipsis where something was left out. */
 export function shorten(text: string, length: number): string {
   if (text.length <= length) return text
   const cut = text.slice(0, Math.max(length - 1, 0))

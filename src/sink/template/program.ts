@@ -165,7 +165,7 @@ function pathOf([, name = '', rest = '']: RegExpExecArray): readonly string[] | 
   return steps.some((it) => COMPUTED.includes(it)) ? undefined : [name, ...steps]
 }
 
-/** Of the message that was rendered last: its templates are rendered one after the other. */
+/** View of the message that was rendered last: its templates are rendered one after the other. */
 let latest: { subject: Subject; view: View } | undefined
 
 function sharedViewOf(subject: Subject): View {

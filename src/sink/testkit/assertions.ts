@@ -96,7 +96,7 @@ export function skip(why: string): never {
 
 const TICK_MS = 10
 
-/** Waits so long for a promise, in time in which this process was not busy with other things; then it is a fault. */
+/** Waits for a promise. Throws a ConformanceFault after `ms` in which this process was not busy with other things. */
 export async function within<T>(ms: number, promise: Promise<T>, what: string): Promise<T> {
   const late = Symbol('late')
   const stop = new AbortController()

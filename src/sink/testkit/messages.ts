@@ -17,7 +17,7 @@ import type { SinkType } from '../sink.ts'
 /** The parts of a message; the default is a changed ConfigMap. */
 export interface MessageParts {
   name?: string
-  /** Of the object; messages of one uid must keep their order. Default: made of the name. */
+  /** Uid of the object; messages of one uid must keep their order. Default: made of the name. */
   uid?: string
   /** The resourceVersion: another one for each message of an object. */
   version?: string
@@ -110,7 +110,7 @@ export function sampleMessages(
 export interface SampleOptions extends Pick<MessageParts, 'rule' | 'route'> {
   /** How many objects they are about. Default 4. */
   objects?: number
-  /** Of the objects' names: letters and digits. Default `object`. */
+  /** Beginning of the objects' names: letters and digits. Default `object`. */
   prefix?: string
   type?: Pick<SinkType, 'escape'>
 }

@@ -43,7 +43,7 @@ interface DeadLetterBoundsParts {
 
 /** Keeps the dead letters within their bounds: the oldest beyond go to the archive, if there is one, and are deleted. */
 export interface DeadLetterBounds {
-  /** So many bytes of dead letters, about, were added since the last measurement. */
+  /** Adds an estimate of the bytes of new dead letters to the last measurement. */
   added(bytes: number): void
   status(): QueueStatus | undefined
   close(): Promise<void>
@@ -60,7 +60,7 @@ export const ARCHIVE_WRITE_MS = 60_000
 const TURN_MS = 15_000
 const MOST_ROWS = 500
 const WORK_MS = 5_000
-/** While the archive fails, dead letters wait for it up to so many times their bound in bytes. */
+/** Maximum size of the dead letters that wait while the archive fails, as a multiple of their bound in bytes. */
 const WAITING = 2
 
 /** A dead letter beyond the bounds, and what it takes in bytes. */

@@ -190,7 +190,7 @@ export async function measureStreams(
 export class MeasuringPauses {
   #untilMs = 0
 
-  /** Is it too early for another measurement? */
+  /** True while it is too early for another measurement. */
   get isResting(): boolean {
     return performance.now() < this.#untilMs
   }

@@ -29,10 +29,10 @@ export interface Quota {
   waiting: number
 }
 
-/** Of `maxmemory`. The memory gate closes at 80 %: the rest is for the index, buffers, and the error of the estimate. */
+/** Shares of `maxmemory`. The memory gate closes at 80 %: the rest is for the index, buffers, and the error of the estimate. */
 const SINKS_SHARE = 0.4
 const DEAD_LETTERS_SHARE = 0.1
-/** A sink gets so much in any case, however much others were given. */
+/** Minimum share of a sink, however much others were given. */
 const LEAST_SHARE = 0.01
 /** Where Redis has no limit. */
 const SINK_BYTES = 256 * 2 ** 20
@@ -89,12 +89,12 @@ export function bytesUnmeasured(perDelivery: number, now: number): number {
 const ENTRY_BYTES = 60
 const ALLOCATED = 1.1
 
-/** Returns about how much memory an entry with fields of so many bytes takes in a stream. */
+/** Returns the estimated bytes that an entry with fields of `size` bytes takes in a stream. */
 export function bytesOfEntry(size: number): number {
   return Math.round((size + ENTRY_BYTES) * ALLOCATED)
 }
 
-/** So much of a bound is left when what is beyond was given up: not each delivery that follows gives up another one. */
+/** Part of a bound that is left after deliveries were given up: not each delivery that follows gives up another one. */
 const REFILLED = 0.9
 
 /** Returns how many bytes have to be given up; 0 while the bound holds. */
@@ -198,7 +198,7 @@ const SOON_MS = 4 * 3_600_000
 /** Less than this part of a bound is a moment's backlog, whatever its growth. */
 const SMALL = 0.1
 
-/** Is the bound reached soon? */
+/** Returns true if the bound is reached within 4 hours, and at least a tenth of it is used. */
 export function isSoon(bytes: number, maxBytes: number, reachedMs: number | undefined): boolean {
   return bytes >= maxBytes * SMALL && reachedMs !== undefined && reachedMs <= SOON_MS
 }

@@ -32,7 +32,7 @@ interface SinkBoundsParts {
   onDue(): void
   /** Why the sink failed last. */
   lastError(sink: string): string | undefined
-  /** So many bytes became dead letters, about. */
+  /** Called with the estimated bytes of deliveries that became dead letters. */
   onGivenUp(bytes: number): void
 }
 
@@ -49,7 +49,7 @@ export interface SinkBounds {
 }
 
 const TROUBLE = 'bounds of queues'
-/** So many lanes are measured with the register's reading, and before its time; of more, others the next time. */
+/** Maximum number of lanes that one check measures, regularly and before its time; the next check measures others. */
 const MOST_MEASURED = 1_000
 const MOST_MEASURED_SOON = 100
 /** Entries are rarely packed to less than this part. */
@@ -316,7 +316,7 @@ export function createSinkBounds(parts: SinkBoundsParts): SinkBounds {
   }
 }
 
-/** What a delivery of so many raw bytes takes in Redis, at most as a rule. */
+/** Returns the estimated bytes that a delivery takes in Redis, as a rule an upper limit. `rawBytes` is the size of its object's JSON. */
 function costOf({ perDelivery }: KnownSink, rawBytes: number): number {
   return perDelivery === 0 ? rawBytes : Math.max(perDelivery, rawBytes * PACKED)
 }

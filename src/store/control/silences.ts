@@ -25,7 +25,7 @@ export class SilenceRefusedError extends Error {
 const MOST_SILENCES = 1_000
 /** One silence as JSON: every process holds all of them. */
 export const MAX_BYTES = 8_192
-/** Ended silences stay so long, for `list`, and for events that are evaluated late. */
+/** Time for which ended silences are kept, for `list`, and for events that are evaluated late. */
 const KEEP_ENDED_MS = 86_400_000
 
 /**

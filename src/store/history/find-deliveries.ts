@@ -24,11 +24,11 @@ export interface WaitingDelivery {
 }
 
 interface WaitingBounds {
-  /** So many deliveries are looked at. */
+  /** Maximum number of deliveries that are read. */
   most?: number
-  /** For so long. */
+  /** Time limit of the search. */
   withinMs?: number
-  /** So many of those found keep their object; none by default. */
+  /** Maximum number of found deliveries that keep their object. Default: 0. */
   objects?: number
 }
 
@@ -90,7 +90,7 @@ export interface FoundDeliveries {
 
 export interface FindBounds extends WaitingBounds {
   records?: number
-  /** Of what is read of the history. */
+  /** Limits of the part of the history that is read. */
   history?: HistoryBounds
   letters?: number
 }

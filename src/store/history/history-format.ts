@@ -99,7 +99,7 @@ type Extra = Pick<
   replay?: 1
   /** Relative, too: events of one window end at the same time. */
   until?: number
-  /** Of each attempt, if one took time for it. */
+  /** Rendering time of each attempt in milliseconds, if one took time for it. */
   rendered?: readonly number[]
 }
 

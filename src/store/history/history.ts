@@ -14,7 +14,7 @@ import { lastHistoryLoss, noteHistoryLoss } from './read-history.ts'
 /** How much is kept; undefined while nothing is. */
 export interface HistoryBounds {
   keepMs: number
-  /** Of both streams together. */
+  /** Maximum size of both streams together. */
   maxBytes: number
 }
 
@@ -52,7 +52,7 @@ const TRIM_MS = 5_000
 const TRIMMED_PART = 0.9
 /** Trimming leaves at least this part of that. */
 const LEFT_PART = 0.5
-/** All processes have noticed a loss within so many checks. */
+/** Number of checks after which all processes have noticed a loss. */
 const RECENT_CHECKS = 3
 const TROUBLE = 'history'
 
@@ -125,7 +125,7 @@ export function startHistory(parts: HistoryParts): History {
   }
 }
 
-/** Of one commit; the ledger counts all of them. */
+/** Maximum number of records of one commit; the ledger counts all of them. */
 const MOST_SUPPRESSED = 200
 
 /** Queues the records of what limits and silences of a commit suppressed. They fail nothing. */
@@ -160,7 +160,7 @@ const MAX_OBJECTS = 40
 export interface Attempts {
   kept: Attempt[]
   count: number
-  /** Of the last one, if it succeeded: the title of the message, and an unusual way. */
+  /** Title of the message, and a note on unusual delivery, of the last attempt if it succeeded. */
   title?: string | undefined
   note?: string | undefined
 }

@@ -7,11 +7,11 @@ import { type HistoryTarget, isRecordOf } from './history-target.ts'
 
 /** What is looked for: records of an object, no older than a time. */
 interface HistoryQuery {
-  /** Undefined: everything. Of an event: all of its object. */
+  /** What is searched for; for an event, all records of its object. Undefined: everything. */
   target?: HistoryTarget | undefined
   sinceMs?: number
   untilMs?: number
-  /** Of a `PlacedRecord`: only what comes behind it. */
+  /** Cursor of a `PlacedRecord`: only records behind it are read. */
   cursor?: string | undefined
   signal?: AbortSignal
   /** Without them everything is read. */
@@ -22,7 +22,7 @@ interface HistoryQuery {
 export interface HistoryBounds {
   withinMs: number
   records: number
-  /** Of entries, as they are stored. */
+  /** Size of the entries, as they are stored. */
   bytes: number
 }
 

@@ -10,8 +10,8 @@ const TURN_MS = 1_000
 const POLL_MS = 10
 
 /**
- * Of several processes that change the same states, the first EXEC succeeds: a long evaluation would always lose to short ones.
- * After some attempts a process asks for its turn. This is only a courtesy; WATCH keeps the states correct.
+ * If several processes change the same states, the first EXEC succeeds: a long evaluation would always lose to short ones. After some
+ * attempts a process asks for its turn. This is only a courtesy; WATCH keeps the states correct.
  */
 export class CommitFairness {
   readonly #keys: Keys

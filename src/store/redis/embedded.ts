@@ -192,7 +192,7 @@ class EmbeddedError extends Error {
   override name = 'EmbeddedError'
 }
 
-/** Of the machine's memory, or of the container's. Watches pause at 80 % of it. */
+/** Share of the machine's or the container's memory. Watches pause at 80 % of it. */
 const MEMORY_SHARE = 0.25
 
 /** A start without any reply for this time has failed; loading a large file has no limit. */

@@ -33,7 +33,7 @@ export function locateFor(target: RedisTarget): Locate | undefined {
 const SENTINEL_PORT = 26_379
 const REDIS_PORT = 6_379
 
-/** Of several answers the one with the newest configuration epoch wins: a partitioned Sentinel knows only the old master. */
+/** Returns the master by the answer with the newest configuration epoch: a partitioned Sentinel knows only the old master. */
 async function askSentinels({ name, nodes, ...rest }: SentinelTarget): Promise<Located> {
   const credentials = { ...rest, where: 'redis.sentinel' as const }
   const answers = await askNodes(nodesOf(nodes, SENTINEL_PORT), credentials, async (redis) =>

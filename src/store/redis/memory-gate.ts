@@ -33,7 +33,7 @@ const MEMORY = 'how full Redis is'
 const CLOSE_AT = 0.8
 const OPEN_AT = 0.75
 const BALLAST_AGAIN_AT = 0.6
-/** If less memory is not used for so long while the gate is closed, deliveries do not make room. */
+/** Time without a fall of memory use, while the gate is closed, after which deliveries count as making no room. */
 const PATIENCE_MS = 10_000
 /** Connections take and free as much. */
 const NOISE_BYTES = 256 * 1024

@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '../../observe/log.ts'
 import type { Keys } from '../keys.ts'
 
-/** Of `maxmemory`: beyond it, large previous objects are not stored. */
+/** Share of `maxmemory` beyond which large previous objects are not stored. */
 const FULL_AT = 0.1
 const ROOM_BELOW = 0.09
-/** Redis measures so many objects of a hash for its size; 0 for all of them. */
+/** Number of objects of a hash by which Redis estimates its size; 0 for all of them. */
 const SAMPLES = 200
 const ALL = 0
 const MEASURE_EVERY_MS = 5_000

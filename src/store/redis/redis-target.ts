@@ -19,7 +19,7 @@ export interface SentinelTarget {
   name: string
   /** host:port */
   nodes: readonly string[]
-  /** Of the Sentinels themselves. */
+  /** User of the Sentinels themselves. */
   username?: string | undefined
   password?: string | undefined
   tls?: true | TlsOptions | undefined

@@ -229,7 +229,7 @@ function* pendingOf(info: Info): Generator<string> {
     yield 'this Redis is a replica, which takes no writes: name its master, or reach it through redis.sentinel'
 }
 
-/** Why Redis may delete what it was given, and what to do with `cli`; undefined when it evicts nothing. Of `INFO memory`. */
+/** Returns why Redis may delete stored data, by `INFO memory`, and what to do with `cli`; undefined when it evicts nothing. */
 export function evictionOf(info: Info, cli: string): string | undefined {
   const policy = info['maxmemory_policy'] ?? 'noeviction'
   if (policy === 'noeviction') return undefined

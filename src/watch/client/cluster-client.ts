@@ -20,7 +20,7 @@ export interface GetOptions {
   accept?: string
   /** For the whole answer; default 60 s. */
   timeoutMs?: number
-  /** Of the decompressed body; default 16 MiB. A longer one is a ClusterError. */
+  /** Maximum size of the decompressed body; default 16 MiB. A longer one is a ClusterError. */
   maxBytes?: number
 }
 

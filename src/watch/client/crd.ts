@@ -50,7 +50,7 @@ export async function findDefined(
   return (await firstNamed(client, spelling, unserved, signal)) ?? 'none'
 }
 
-/** Metadata alone may have 512 KiB, of annotations whose quotes are escaped: so many stay within what one answer may have. */
+/** Number of objects in a page that fits into one answer: metadata alone may have 512 KiB, of annotations whose quotes are escaped. */
 const PAGE_ITEMS = 20
 
 async function definedNames(client: ClusterClient, signal: AbortSignal): Promise<string[] | 'hidden'> {

@@ -227,7 +227,7 @@ export function namesSource(spelling: string, source: Pick<Source, 'resource' | 
   return spelling === source.spelling || namesResource(spelling, resource)
 }
 
-/** Does a spelling name this group, or none? */
+/** Returns true if a spelling names this group, or none. */
 function mayBeOf(spelling: string, group: string): boolean {
   const parts = spelling.split('/')
   if (parts.length > 1) return parts[0] === group

@@ -25,7 +25,7 @@ export interface ClusterAccess {
   /** Where the configuration came from, for messages. */
   origin: string
   proxyUrl?: string
-  /** Of the context. */
+  /** Namespace of the context. */
   namespace?: string
   /** Headers and certificates, read again: tokens and certificates rotate. */
   credentials(): Promise<Credentials>
@@ -77,7 +77,7 @@ export function loadAccess(options: KubeconfigOptions): ClusterAccess {
   return accessOf(config, user.tokenFile, files.join(delimiter), user.groups)
 }
 
-/** Of several files those that are there, as kubectl does it; all of them if none is. */
+/** Returns those of the files that exist, as kubectl does; all of them if none does. */
 export function existingFiles(files: readonly string[]): readonly string[] {
   const there = files.filter((file) => existsSync(file))
   return there.length > 0 ? there : files

@@ -61,7 +61,7 @@ export function walkElements(
   return bytes[at] === CLOSE_BRACKET
 }
 
-/** Is this the key between the quotes? */
+/** Returns true if the text between the quotes is `key`. */
 export function isKey(bytes: Buffer, quote: number, end: number, key: Buffer): boolean {
   if (end - quote - 2 !== key.length) return false
   for (let i = 0; i < key.length; i++) if (bytes[quote + 1 + i] !== key[i]) return false

@@ -21,7 +21,7 @@ import {
   walkMembers,
 } from './json-bytes.ts'
 
-/** Is this resource the cluster's own Events? */
+/** Returns true if the resource is the cluster's own Events. */
 export function isEventResource({ group, plural }: Resource): boolean {
   return plural === 'events' && (group === '' || group === 'events.k8s.io')
 }

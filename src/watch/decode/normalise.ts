@@ -258,7 +258,10 @@ class ScannedEvent implements ClusterEvent {
     return before === undefined || before === this.object['apiVersion'] ? old : undefined
   }
 
-  /** Of a deletion that nobody saw: from the object as it was kept, else from what is remembered of it. */
+  /**
+   * Finds the owners. For a deletion that no watch received, they are those of the object as it was kept, else of its remembered
+   * metadata.
+   */
   #findOwners(surroundings: RelatedMetadata): readonly ObjectRef[] {
     const { object, old, namespace, name, uid } = this.#transition
     if (object || old) {

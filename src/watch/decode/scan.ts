@@ -227,8 +227,8 @@ interface Entry {
 }
 
 /**
- * The field manager that wrote an object last, by `time` in metadata.managedFields, read from the bytes; undefined when
- * there is none. Of several in the same second one that wrote more than the status wins: controllers react immediately.
+ * Returns the field manager that wrote an object last, by `time` in metadata.managedFields, read from the bytes; undefined when there is
+ * none. Among managers of the same second, one that wrote more than the status wins: controllers react immediately.
  */
 export function scanManager({ bytes, managedFields }: ScannedObject): string | undefined {
   if (!managedFields) return undefined

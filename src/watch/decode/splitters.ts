@@ -29,7 +29,7 @@ export function createItemSplitter(limit: BytesLimit = {}): ItemSplitter {
   const item = new BoundedBytes(limit)
   /** Where the next byte is: around the items, between two of them, or in one. */
   let place: 'envelope' | 'between' | 'item' = 'envelope'
-  /** Of the place: `envelope` counts from the list's own brace, `item` from the item's. */
+  /** Number of open brackets: in `envelope` from the list's own brace, in `item` from the item's. */
   let depth = 0
   let inString = false
   let isEscaped = false

@@ -56,7 +56,7 @@ export class LeaseCandidate {
     return this.#hold !== undefined
   }
 
-  /** May it be claimed at this moment? */
+  /** True if the lease may be claimed at this moment. */
   get isOpen(): boolean {
     return !this.isHeld && (this.#refusal?.untilMs ?? 0) <= this.#parts.monotonic()
   }

@@ -35,9 +35,9 @@ export interface LeaseDescription {
   name: string
   group: Group
   purpose: Purpose
-  /** Of the watch, for readers of the Lease. */
+  /** Title of the watch, for readers of the Lease. */
   title?: string
-  /** Of a process: the ids of what it can watch. */
+  /** Only for a process: the ids of the watches that it can take. */
   wants?: readonly string[]
 }
 

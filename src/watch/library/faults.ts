@@ -37,8 +37,8 @@ export class Faults {
   }
 
   /**
-   * A fault that only a person can correct is final for a watch that never worked, for others after GIVEN_UP_MS. Of the others a warning
-   * is given once for each cause, until the watch works again.
+   * Decides on a fault. One that only a person can correct is final for a watch that never worked, for others after GIVEN_UP_MS. A fault
+   * that is not final is warned of once for each cause, until the watch works again.
    */
   judge({ error, source, step, hasWorked, nowMs }: FaultOfWatch): Verdict {
     const final = finalFault(error, source, step)

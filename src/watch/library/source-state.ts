@@ -253,7 +253,7 @@ class StateSession implements SourceSession {
     }
   }
 
-  /** Of a name that has another uid now the former object is deleted first. */
+  /** Processes a page of a list. If a name has another uid than before, the former object is deleted first. */
   *#listed(page: readonly Change[]): Generator<Handed, void> {
     for (const change of page) {
       const { object } = change

@@ -28,14 +28,14 @@ export interface Change<T = KubernetesObject> {
   readonly namespace: string
   readonly name: string
   readonly uid: string
-  /** Of a synthesized DELETED: the last version that was known. */
+  /** ResourceVersion of the change; for a synthesized DELETED, the last one that was known. */
   readonly resourceVersion: string
   /**
    * The object after the change; of a DELETED its last state. A synthesized DELETED has the last known state with `keepOld`, otherwise
    * only `apiVersion`, `kind` and of `metadata` the members `name`, `namespace`, `uid` and `resourceVersion`.
    */
   readonly object: T
-  /** Of a MODIFIED, with `keepOld`: the object before it. Absent if only the checkpoint knew the object. */
+  /** Object before a MODIFIED, with `keepOld`. Absent if only the checkpoint knew the object. */
   readonly old?: T
   /**
    * Found by comparing a list with what was known: the first list, and the net difference after a gap in the history. Several changes

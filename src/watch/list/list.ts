@@ -25,7 +25,7 @@ export interface ListOptions extends PageOptions {
   onUnreadable(): void
   /** Called for each item larger than `maxObjectBytes`. */
   onOversized?(oversized: Oversized): void
-  /** Called when a page is refused, and asked for again after so many milliseconds. */
+  /** Called when a page is refused, and will be requested again after `delayMs`. */
   onRefused?(delayMs: number): void
   /** Default: Math.random. */
   random?(): number
@@ -36,7 +36,7 @@ const MAX_PAGE_BYTES = 32 * 1024 * 1024
 const LIST_TIMEOUT_MS = 120_000
 /** How often in a row a page is asked for again. */
 const MOST_REFUSALS = 5
-/** Of a server that names no pause. */
+/** Pause for a server that names none. */
 const REFUSED_MS = 1_000
 /** The server may have forgotten the state of the pages after a longer pause. */
 const MOST_REFUSED_MS = 30_000
@@ -239,7 +239,7 @@ interface PageOptions {
 export interface ListPart {
   /** Every item as an ADDED. */
   changes: Change[]
-  /** Of JSON, of all of these items. */
+  /** Size of the JSON of all of these items. */
   bytes: number
   /** Items that have no identity; they are skipped. */
   unreadable: number
@@ -249,7 +249,7 @@ export interface ListPart {
 
 export interface PageEnd {
   resourceVersion: string
-  /** Of the next page; '' for the last one. */
+  /** Token of the next page; '' for the last one. */
   token: string
 }
 

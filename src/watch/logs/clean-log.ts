@@ -32,7 +32,7 @@ function cutLine(line: string): string {
   return line.length > MAX_LINE ? `${line.slice(0, MAX_LINE - 1).toWellFormed()}…` : line
 }
 
-/** Of "…" and a line break. */
+/** Size of "…" and a line break. */
 const ELLIPSIS_BYTES = 4
 
 /** The last bytes of a text: whole lines if at least one fits. */

@@ -82,13 +82,13 @@ interface ReadParts {
 }
 
 /**
- * The kubelet sends so much, counted from the first of the lines, so that a smaller limit would cut off the last ones: 200 lines of
+ * Limit that the kubelet gets. It counts from the first of the lines, so that a smaller limit would cut off the last ones: 200 lines of
  * 16 KiB, at which runtimes divide a line, are less.
  */
 const REQUEST_BYTES = 4 * 1024 * 1024
-/** So much of the end of an answer is kept: more than the result. */
+/** Size of the end of an answer that is kept: more than the result. */
 const KEPT_BYTES = 256 * 1024
-/** Of one request, until its headers come. */
+/** Time limit of one request until its headers come. */
 const HEADERS_MS = 4_000
 
 /**
@@ -160,7 +160,7 @@ async function request(
   }
 }
 
-/** The last bytes of a stream. Of a server that ignores `limitBytes` no more is read than of others. */
+/** Returns the last bytes of a stream. A server that ignores `limitBytes` is not read for longer than others. */
 async function endOf(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = []
   let [read, kept] = [0, 0]

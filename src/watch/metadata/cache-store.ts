@@ -33,9 +33,9 @@ export interface PartState {
 export interface CacheStore extends SourceStore {
   /** There will be these sources. */
   expect(sources: readonly MetadataSource[]): void
-  /** Of the source that covers a table's objects of this name; undefined when none does. */
+  /** Returns the state of the source that covers a table's objects of this name; undefined when none does. */
   stateOf(table: Table, namespace: string, name: string): PartState | undefined
-  /** Of all sources. */
+  /** Returns the states of all sources. */
   states(): readonly PartState[]
   /** Forgets the objects of sources that are removed. */
   retain(wanted: (source: Source) => boolean): void

@@ -16,17 +16,17 @@ const REMEMBERS_DELETED_MS = 600_000
 export interface EvictedTexts {
   /** `namespace/name` of one of those that had the longest. */
   longest: string
-  /** Of the whole cache, before that. */
+  /** Size of the whole cache before the eviction. */
   objects: number
   characters: number
 }
 
 interface CacheOptions {
-  /** Of all tables together, what is deleted included. */
+  /** Maximum number of objects of all tables together, deleted ones included. */
   maxObjects: number
   /** For how long deleted objects are remembered; monotonic. */
   clock: { now(): number }
-  /** There was no room: so many of a resource were forgotten; for more objects than `maxObjects`, or for their texts. */
+  /** Called when `count` objects of a resource were evicted: for `maxObjects`, or with `texts` for the length of their texts. */
   onEvict(resource: Resource, count: number, texts?: EvictedTexts): void
   /** The labels or the owner of an object, `namespace/name`, are too long to keep. */
   onExclude(resource: Resource, key: string): void
@@ -165,7 +165,7 @@ function weightOf({ size, deletedSize }: Table): number {
   return size + deletedSize
 }
 
-/** Is `apps` the group of `apps/v1`, or '' that of `v1`? */
+/** Returns true if `group` is that of the apiVersion: `apps` of `apps/v1`, '' of `v1`. */
 function isOfGroup(apiVersion: string, group: string): boolean {
   if (group === '') return !apiVersion.includes('/')
   return apiVersion[group.length] === '/' && apiVersion.startsWith(group)

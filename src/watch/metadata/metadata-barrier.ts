@@ -8,9 +8,9 @@ import type { MetadataRequirements } from './metadata-requirements.ts'
 import { findObject, findOwner, MOST_OWNERS } from './related-metadata.ts'
 import type { Remembered, Table } from './table.ts'
 
-/** So long an object is waited for, where nothing was waited for in vain lately. */
+/** Maximum time to wait for an object, where no object was lately awaited in vain. */
 export const PATIENCE_MS = 2_000
-/** So long at least: a watch of metadata lags this much behind at any time. */
+/** Minimum time to wait for an object: a watch of metadata lags this much behind at any time. */
 const LEAST_MS = 50
 /** Wait budgets: at most `mostMs` of waiting; each second restores `perSecondMs`. */
 const NAMESPACE = { mostMs: PATIENCE_MS, perSecondMs: 30 }
@@ -38,7 +38,7 @@ export class WaitBudgets {
     return Math.max(LEAST_MS, Math.min(PATIENCE_MS, left))
   }
 
-  /** A watch was held up for so long, by what changes of these namespaces named. */
+  /** Records that a watch was delayed by `ms` for objects that changes of these namespaces named. */
   spend(watch: string, namespaces: Iterable<string>, ms: number, nowMs: number): void {
     for (const namespace of namespaces) this.#add(keyOf(watch, namespace), NAMESPACE.perSecondMs, ms, nowMs)
     this.#add(watch, WATCH.perSecondMs, ms, nowMs)
@@ -73,7 +73,7 @@ interface BarrierParts {
   store: Pick<CacheStore, 'stateOf' | 'states'>
   /** Monotonic. */
   clock: { now(): number }
-  /** Of a source. Undefined asks of kinds that the cluster was not asked for yet. */
+  /** Returns the progress of a source. Undefined asks about kinds that were not looked up in the cluster yet. */
   progressOf(source: Source | undefined): Progress
   /** Whether a source has synced or failed, or its kind is absent. Undefined asks whether all sources are known. */
   isSettled(source: Source | undefined): boolean
@@ -96,7 +96,7 @@ interface Missing {
   key: string
   state: PartState | undefined
   isKnown(): boolean
-  /** Of the changes that ask for it. */
+  /** Namespaces of the changes that ask for the object. */
   namespaces: Set<string>
   /** How long its source may take to deliver it, when it follows the cluster. */
   patienceMs: number
@@ -267,7 +267,10 @@ export class MetadataBarrier {
   }
 }
 
-/** Is it what the reference means? Kubelets make up uids for nodes and for pods of their own, where the name has to do. */
+/**
+ * Returns true if the object is the one that the reference means. Kubelets make up uids for nodes and for pods of their own, where the
+ * name has to do.
+ */
 function isThe({ uid, owner }: Remembered, ref: ObjectRef): boolean {
   if (uid === ref.uid || ref.uid === undefined || !UUID.test(ref.uid)) return true
   return owner?.text.includes('"kind":"Node"') ?? false

@@ -20,11 +20,11 @@ export interface WatchedEntry {
 
 /** What is known of kinds without a cluster. */
 export interface KindKnowledge {
-  /** Is it the cluster's own Event? */
+  /** Returns true if the kind is the cluster's own Event. */
   isEvent(kind: string): boolean
   /** Returns the name of a kind of the core group without namespaces, however it is spelled; undefined for other kinds. */
   coreClusterKind(kind: string): string | undefined
-  /** Can a rule with this `when.kind` see objects of a watched kind? True when it is not certain. */
+  /** Returns true if a rule with this `when.kind` can see objects of a watched kind, or if it is not certain. */
   mayMatch(patterns: unknown, kind: string): boolean
 }
 

@@ -227,7 +227,7 @@ export class SharedTexts {
   readonly #texts = new Map<string, SharedText>()
   #length = 0
 
-  /** Of all texts together, in characters. */
+  /** Length of all texts together, in characters. */
   get length(): number {
     return this.#length
   }

@@ -9,7 +9,7 @@ import type { WatchEntry } from '../schema.ts'
 export interface PlannedSource extends Source {
   /** Objects of other namespaces are passed over as if they were not there. */
   namespaceFilter?: (namespace: string) => boolean
-  /** It is to be split into so many. */
+  /** Number of shards to split it into. */
   shards?: number | undefined
   /** How often its index is compared with the cluster. */
   verifyMs?: number
@@ -145,7 +145,7 @@ function earlier(a: WatchEntry['initial'], b: WatchEntry['initial']): WatchEntry
   return typeof b === 'object' && isOlder(b.resourceVersion, a.resourceVersion) ? b : a
 }
 
-/** Can a namespace be in both? True when it is not certain. */
+/** Returns true if a namespace can be in both, or if it is not certain. */
 function overlap(a: DesiredWatch, b: DesiredWatch, matcherOf: MatcherOf): boolean {
   for (const [one, other] of [
     [a, b],

@@ -11,7 +11,7 @@ export function shardSelectorOf({ index, of }: Shard): string {
 /** Selects next to nothing: whatever is sent all the same shows that the server does not look. */
 export const NEARLY_NOTHING = rangeSelector(0n, 1n)
 
-/** Is the object of this uid in the shard? Asked of all that arrives: a server may not have looked. */
+/** Returns true if the object of this uid is in the shard. Each object that arrives is tested: a server may have ignored the selector. */
 export function isInShard(uid: string, { index, of }: Shard): boolean {
   const hash = hashOf(uid)
   return hash >= boundOf(index, of) && hash < boundOf(index + 1, of)

@@ -90,9 +90,9 @@ const PATIENCE_MS = 10_000
 const MOST_READ = 1_024
 
 /**
- * Does the API server split this collection (feature gate ShardedListAndWatch, 1.36)? One that does not know the selector
- * ignores it in silence, so a list has to repeat it, and a watch must not send what is in no shard: the server splits
- * lists of a kind that it does not cache, such as Events, and not their watches. Throws ApiFault when it may not be asked.
+ * Returns true if the API server splits this collection (feature gate ShardedListAndWatch, 1.36). One that does not know the selector
+ * ignores it in silence, so a list has to repeat it, and a watch must not send what is in no shard: the server splits lists of a kind
+ * that it does not cache, such as Events, and not their watches. Throws ApiFault when it may not be asked.
  */
 export async function offersShards(
   client: ClusterClient,
@@ -116,7 +116,7 @@ function echoOf(body: Buffer): string | undefined {
   return metadata?.shardInfo?.selector
 }
 
-/** Does a watch of next to nothing send objects? Without objects this is not known. */
+/** Returns true if a watch of next to nothing sends objects. In a collection without objects it never does. */
 async function watchIsWhole(
   client: ClusterClient,
   source: Omit<Source, 'shard'>,

@@ -118,7 +118,10 @@ export class WatchProgress {
     this.#closedAt = undefined
   }
 
-  /** That list was asked for because of a probe: did the watch miss anything? */
+  /**
+   * Records whether a list that was requested because of a probe found changes that the watch had missed. If not, the next probe comes
+   * later.
+   */
   compared(foundNews: boolean): void {
     this.#factor = foundNews ? 1 : Math.min(this.#factor * WIDER, WIDEST)
   }
@@ -210,8 +213,8 @@ function isReached(asked: string, position: string): boolean {
 }
 
 /**
- * Has a watch read all that happened before it was opened? Only then may it be said that something did not happen. The server
- * sends what it still has immediately, and then what comes, so it has when
+ * Tracks whether a watch has read all that happened before it was opened. Only then is it certain that something did not happen.
+ * The server sends what it still has immediately, and then what comes, so the watch has read it when
  *
  * - it reached the position at which the server stood when it was asked before: of a busy resource soon, of a quiet one never,
  *   because positions count the changes of all resources;

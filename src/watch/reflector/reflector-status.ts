@@ -80,12 +80,12 @@ export class ReflectorStatus {
     this.#watch = title
   }
 
-  /** It may stay silent for so long without being stuck. */
+  /** Allows the watch to be silent for `forMs` without being stuck. */
   allow(forMs: number): void {
     this.#parts.report({ aliveUntilMs: performance.now() + forMs })
   }
 
-  /** The API server said something, and may be silent for so long again. */
+  /** Records that the API server sent something, and may be silent for `silentForMs` again. */
   contact(silentForMs: number): void {
     const lastContactMs = this.#parts.clock.now()
     this.#parts.report({ lastContactMs, aliveUntilMs: performance.now() + silentForMs })
@@ -111,7 +111,7 @@ export class ReflectorStatus {
     this.allow(WAITS_FOR_REDIS_MS)
   }
 
-  /** Has all been read that happened before the watch was opened? */
+  /** Records whether all changes from before the watch was opened have been read. */
   current(current: boolean): void {
     this.#parts.report({ current })
     if (current) this.#parts.observer?.current(this.#watch)
@@ -204,7 +204,7 @@ function adviceFor(error: unknown): { advice?: string } {
 /** How long nothing may be heard of what has just begun. */
 const BEGINNING_MS = 600_000
 
-/** Of a source that has just been started. */
+/** Returns the status of a source that has just been started. */
 export function initialStatus({ key, title }: PlannedSource): WatchStatus {
   return { ...statusOf(title, 'listing', false), key }
 }

@@ -42,7 +42,7 @@ export interface ReflectorParts extends ReflectorStatusParts {
   offers: { watchList: boolean }
   clusterUid(signal: AbortSignal): Promise<string>
   progress: WatchProgress
-  /** Of the lease under which it runs; without leases none is needed. */
+  /** Guard of the lease under which it runs; without leases none is needed. */
   guard?: LeaseGuard
   /** True when the resource is gone for certain: its CustomResourceDefinition is. */
   isGone(source: PlannedSource, signal: AbortSignal): Promise<boolean>

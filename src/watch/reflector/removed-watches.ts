@@ -42,7 +42,7 @@ export function createRemovedWatches(parts: RemovedWatchesParts) {
     }
   }
 
-  /** Would the entries that wait make this very source, if its resource were there? */
+  /** Returns true if the entries that wait would make this very source once its resource is there. */
   function wouldBe(plan: WatchPlan, source: Source, current: string): boolean {
     const kind = titleOf(source.resource)
     const asked = plan.waiting.filter((entry) => namesSource(entry.kind, source))

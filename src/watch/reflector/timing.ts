@@ -26,7 +26,7 @@ export interface Timing {
   positionEveryMs: number
   /** How long one request for the identity of the cluster, and its answer, are for all sources. */
   identityFreshMs: number
-  /** After so long without a word the server has sent all that happened before the watch was opened. */
+  /** Time of silence after which the server has sent all that happened before the watch was opened. */
   settleMs: number
   /** A position that did not move for this long is probed. Longer than API servers take between two bookmarks (60 to 75 s). */
   probeAfterMs: number

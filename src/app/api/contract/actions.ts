@@ -4,7 +4,7 @@ import { EventSummary, Notice } from './history.ts'
 
 const Name = z.string().min(1).max(253)
 const Id = z.string().regex(/^\d{1,16}-\d{1,16}$/, 'is not an id of a dead letter')
-/** Of the last dead letter that was looked at, and of the newest one that belongs to the choice. */
+/** Two ids: of the last dead letter that was read, and of the newest one that belongs to the selection. */
 const ChoiceCursor = z
   .string()
   .regex(/^\d{1,16}-\d{1,16}~\d{1,16}-\d{1,16}$/, 'is not the `next` of an answer')

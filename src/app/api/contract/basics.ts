@@ -32,7 +32,7 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
-/** Of a page of the history that ended before it was full. */
+/** Time back to which a page of the history reaches that ended before it was full. */
 export const StoppedAt = Ms.optional().meta({
   description:
     'The page ended early, since it had read for long: it has what is newer than this, and `next` goes on. Absent: it did not.',

@@ -10,7 +10,7 @@ export interface Sample {
 
 /** Twenty minutes, if asked every two seconds. */
 const KEPT = 600
-/** Over so long a rate is measured: long enough for a steady number, short enough to follow. */
+/** Time over which a rate is measured: long enough for a steady number, short enough to follow. */
 const WINDOW_MS = 10_000
 
 const samples = new Map<string, Sample[]>()

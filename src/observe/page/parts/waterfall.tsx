@@ -7,7 +7,7 @@ interface Step {
   label: string
   fromMs: number
   toMs: number
-  /** Of an attempt: when the message was rendered. */
+  /** Only for an attempt: the end of the message's rendering, in Unix milliseconds. */
   renderedMs?: number
   kind: 'lane' | 'good' | 'bad'
   result: string
@@ -43,7 +43,7 @@ export function Waterfall({ line }: { line: Calls }) {
   )
 }
 
-/** Of more attempts than are kept, the first two and the last ones are known. */
+/** Number of first attempts that are kept when there are more attempts than are kept; the others are the last ones. */
 const FIRST_KEPT = 2
 
 function stepsOf({ enqueuedMs, attempts, attemptCount }: Calls): Step[] {

@@ -16,7 +16,7 @@ import { SearchResults } from './search.tsx'
 
 const NEWEST = 20
 const EVERY_MS = 3_000
-/** Of open incidents, each time that the reader asks for more. */
+/** Number of open incidents that are added each time the reader asks for more. */
 const MORE = 100
 
 /** The page at `/`: results of a search, or what happens now, troubles first. */
