@@ -1,23 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/schema.ts'
 import { type Logger, silentLog } from '../observe/log.ts'
 import { createMetrics, type Metrics, startAtZero } from '../observe/metrics.ts'
 import type { Vitals } from '../observe/server/health.ts'
-import { type HealthServer, startServer } from '../observe/server/http.ts'
+import { startServer } from '../observe/server/http.ts'
 import { startTracing } from '../observe/tracing/tracing.ts'
 import type { SinkType } from '../sink/index.ts'
 import { builtInSinks, sinkLoader } from '../sink-types.ts'
-import { createDeadLetterBounds, type DeadLetterBounds } from '../store/bounds/dead-letter-bounds.ts'
-import { deadLetterBytes } from '../store/bounds/queue-bounds.ts'
 import { createCommitConnection } from '../store/commit/commit-connection.ts'
 import { startRemovedState } from '../store/commit/removed-state.ts'
-import { keysOf } from '../store/keys.ts'
+import { type Keys, keysOf } from '../store/keys.ts'
 import type { Lanes } from '../store/lanes/lanes.ts'
 import { LiveProcesses } from '../store/lanes/live-processes.ts'
 import { openRedis } from '../store/redis/connection.ts'
 import { storeOf } from '../store/redis/layout.ts'
-import { createTroubles } from '../store/redis/redis-fault.ts'
+import { createTroubles, type Troubles } from '../store/redis/redis-fault.ts'
 import {
   type RedisSettings,
   type RedisTarget,
@@ -29,12 +26,13 @@ import { version } from '../version.ts'
 import type { ClusterClient } from '../watch/client/cluster-client.ts'
 import type { WatchManager } from '../watch/reflector/manager.ts'
 import { ConfigSnapshots, createConfigSnapshot } from './config-snapshot.ts'
-import { deadLetterArchive } from './dead-letter-archive.ts'
+import { startDeadLetters } from './dead-letter-archive.ts'
 import { startEnrichment } from './metadata-informers.ts'
 import { startNotifier } from './notify/notifier.ts'
-import { startPipeline } from './pipeline.ts'
-import { boundsOf, disconnect, openConnections, startRedisUpkeep, usableMemory } from './redis.ts'
+import { type LaneEvents, startPipeline } from './pipeline.ts'
+import { boundsOf, type Connections, disconnect, openConnections, startRedisUpkeep } from './redis.ts'
 import { apply, createReloadState, type Differences, letGo, type ReloadState } from './reload.ts'
+import { closeAll, type Stages, stagesOf } from './shutdown.ts'
 import { followSilences } from './silences.ts'
 import { createSinkActions } from './sink-set/actions.ts'
 import { forgetOldGauges, sinkContexts } from './sink-set/contexts.ts'
@@ -91,81 +89,61 @@ export interface App {
 }
 
 const CLOCK = { now: () => Date.now() }
-const GRACE_MS = 5_000
-const ARCHIVE_GRACE_MS = 1_000
-/** Default retention of dead letters. */
-const DEAD_LETTERS_MS = 7 * 86_400_000
 
 /**
  * Constructs and connects all parts. Waits for Redis, and throws the errors that waiting cannot solve
  * (`waitForRedis`). If the start fails, everything that was opened is closed.
  */
 export async function startApp(options: AppOptions): Promise<App> {
-  await using opened = new AsyncDisposableStack()
-  const app = await buildApp(options, opened)
-  opened.move()
-  return app
+  const opened = new AsyncDisposableStack()
+  try {
+    return await buildApp(options, opened)
+  } catch (error) {
+    // The error that ended the start is reported, not those of closing what it leaves.
+    await closeAll(opened).catch(() => {})
+    throw error
+  }
 }
 
 async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Promise<App> {
   const { config, cluster, role, client, log } = options
-  const keys = keysOf(cluster)
-  const instance = randomBytes(6).toString('hex')
-  const metrics = createMetrics()
-  const troubles = createTroubles(log)
-  const processes = new LiveProcesses(instance)
-  const common = { keys, metrics, log, clock: CLOCK }
+  const stages = stagesOf(opened)
+  const common: Common = {
+    keys: keysOf(cluster),
+    metrics: createMetrics(),
+    log,
+    clock: CLOCK,
+    cluster,
+    instance: randomBytes(6).toString('hex'),
+    troubles: createTroubles(log),
+  }
+  const { keys, metrics } = common
   await startAtZero(metrics, config)
   const reloads = createReloadState(common, options.digest)
-  let vitals = (): Vitals => STARTING
   // First, because it can fail: a port in use ends the start before anything else has begun.
-  const web = siteOnRequest()
-  const server = await serve(options, metrics, { vitals: () => vitals(), site: web.site })
-  opened.defer(() => server?.close())
+  const server = await openServer(options, common, stages)
   const { version: redisVersion } = await waitForRedis({
     target: options.redis,
     keys,
     log,
     signal: options.signal,
     bounds: boundsOf(config),
-    onWaiting(redisTrouble) {
-      vitals = () => ({ ...STARTING, redisTrouble })
-    },
+    onWaiting: (redisTrouble) => server.show(() => ({ ...STARTING, redisTrouble })),
   })
-  vitals = () => STARTING
+  server.show(() => STARTING)
   const connections = openConnections(options.redis, log, metrics)
-  opened.defer(() => disconnect(connections))
-  const tracing = await startTracing({ env: process.env, version, instance, log })
-  opened.defer(() => tracing?.close())
+  stages.connections.defer(() => disconnect(connections))
+  stages.base.defer(() => client?.close())
+  const tracing = await startTracing({ env: process.env, version, instance: common.instance, log })
+  stages.reports.defer(() => tracing?.close())
+  const { snapshots, snapshotParts, ruleErrors } = await useConfiguration(options, common)
+
   const { onLayoutChanged } = options
-  let inForce = () => config
-  const share = () => inForce().redis.share ?? 1
-  const upkeep = await startRedisUpkeep({ ...common, connections, troubles, share, onLayoutChanged })
-  opened.defer(() => upkeep.close())
+  const share = () => snapshots.current.config.redis.share ?? 1
+  const upkeep = await startRedisUpkeep({ ...common, connections, share, onLayoutChanged })
+  stages.base.defer(() => upkeep.close())
   const { salt, silentMs, gate } = upkeep
-  const ruleErrors = createRuleErrors()
-  const snapshotParts = {
-    load: sinkLoader(options.sinkTypes),
-    onMatch: metrics.ruleMatches.inc,
-    onRuleError(rule: string, error: unknown) {
-      metrics.ruleErrors.inc({ rule })
-      ruleErrors.note(rule, error)
-      log.debug({ rule, error }, 'a rule failed')
-    },
-  }
-  const first = await createConfigSnapshot(config, snapshotParts)
-  const snapshots = new ConfigSnapshots(first)
-  inForce = () => snapshots.current.config
-  const { report } = connections
-  const rules = () => snapshots.current.config.rules
-  const actions = createSinkActions({ ...common, redis: report, rules })
-  const contextOf = sinkContexts({ ...common, cluster, redis: report, actions })
-  const onReplaced = (sink: string) => forgetOldGauges(common.metrics.registry, sink)
-  const sinkSet = createSinkSet({ contextOf, log, onReplaced })
-  opened.defer(() => sinkSet.close())
-  const delivers = role !== 'watch'
-  const prepared = await sinkSet.prepare(delivers ? config.sinks : [], first.choices.typeOf)
-  prepared.use()
+  const { sinkSet, contextOf, delivers } = await openSinks(options, common, connections, snapshots, stages)
   const commitConnection = createCommitConnection({
     redis: connections.commit,
     room: gate.room,
@@ -176,68 +154,51 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
   const watchClient = role === 'deliver' ? undefined : client
   const enrichment =
     watchClient && startEnrichment({ ...common, client: watchClient, isHeldUp: commitConnection.isHeldUp })
-  opened.defer(() => enrichment?.close())
-  enrichment?.use(first.needs, config.enrich?.maxObjects)
-
+  stages.sources.defer(() => enrichment?.close())
+  enrichment?.use(snapshots.current.needs, config.enrich?.maxObjects)
   // Before the first commit.
   const silences =
     watchClient && (await followSilences({ ...common, redis: connections.report, signal: options.signal }))
-  opened.defer(() => silences?.close())
-  let deadLetterBounds: DeadLetterBounds | undefined
-  const { watches, lanes, logs, history, limits } = startPipeline({
-    ...common,
-    instance,
-    processes,
-    commitConnection,
-    connections,
-    gate,
-    troubles,
-    snapshots,
-    sinkSet,
-    enrichment,
-    cluster,
-    salt,
-    onMalformed(source, transition, error) {
-      const watch = source.title
-      metrics.malformed.inc({ watch })
-      log.error({ watch, name: transition.name, error }, 'an object cannot be read; it is skipped')
-    },
-    trace: tracing?.commit,
-    traceAttempt: tracing?.attempt,
-    silences: () => silences?.current(),
-    onDrained: (sink) => void letGo(applyParts, sink),
-    onGivenUp: (bytes) => deadLetterBounds?.added(bytes),
-    watch: watchClient && {
+  stages.sources.defer(() => silences?.close())
+  const laneEvents: LaneEvents = { onDrained() {}, onGivenUp() {} }
+  const { watches, lanes } = startPipeline(
+    {
       ...common,
-      config,
-      client: watchClient,
-      cluster,
-      namespace: options.namespace,
-      redis: { store: storeOf(salt), silentMs },
-    },
-  })
-
-  const archive = deadLetterArchive({ snapshots, load: builtInSinks.file, contextOf, lanes })
-  opened.defer(() => archive.close())
-  if (delivers) {
-    deadLetterBounds = createDeadLetterBounds({
-      ...common,
-      redis: connections.report,
-      id: instance,
-      archive: archive.current,
-      bounds() {
-        const { maxAge = DEAD_LETTERS_MS, maxBytes } = snapshots.current.config.deadLetters ?? {}
-        const maxmemory = usableMemory(gate, snapshots.current.config)
-        if (maxmemory === undefined) return undefined
-        return { maxAgeMs: maxAge, maxBytes: deadLetterBytes(maxmemory, maxBytes) }
+      processes: new LiveProcesses(common.instance),
+      commitConnection,
+      connections,
+      gate,
+      snapshots,
+      sinkSet,
+      enrichment,
+      salt,
+      onMalformed(source, transition, error) {
+        const watch = source.title
+        metrics.malformed.inc({ watch })
+        log.error({ watch, name: transition.name, error }, 'an object cannot be read; it is skipped')
       },
-    })
-    opened.defer(() => deadLetterBounds?.close())
-  }
+      trace: tracing?.commit,
+      traceAttempt: tracing?.attempt,
+      silences: () => silences?.current(),
+      laneEvents,
+      watch: watchClient && {
+        ...common,
+        config,
+        client: watchClient,
+        namespace: options.namespace,
+        redis: { store: storeOf(salt), silentMs },
+      },
+    },
+    stages,
+  )
+
+  const archived = { load: builtInSinks.file, contextOf, lanes }
+  const deadLetterParts = { ...common, connections, snapshots, gate, ...archived }
+  const deadLetters = delivers ? startDeadLetters(deadLetterParts, stages) : undefined
+  if (deadLetters) laneEvents.onGivenUp = deadLetters.added
 
   const reporting = startStatusReporting({
     ...common,
-    instance,
     role,
     connections,
     snapshots,
@@ -249,18 +210,22 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     sinkSet,
     commitConnection,
     gate,
-    troubles,
-    deadLetters: () => deadLetterBounds?.status(),
+    deadLetters: () => deadLetters?.status(),
   })
-  vitals = reporting.vitals
+  let pending = 0
+  stages.reports.defer(async () => {
+    pending = await reporting.close()
+  })
+  stages.readiness.defer(() => reporting.stopping())
+  server.show(reporting.vitals)
+  const sinkNames = () => snapshots.current.config.sinks.map(({ name }) => name)
   const notifier = startNotifier({
     ...common,
     redis: connections.report,
     line: commitConnection,
-    cluster,
     namespace: process.env['POD_NAMESPACE'] ?? options.namespace ?? 'default',
     settings: () => snapshots.current.config.notify,
-    sinkNames: () => snapshots.current.config.sinks.map(({ name }) => name),
+    sinkNames,
     watches: () => watches?.statuses() ?? [],
     metadata: () => enrichment?.statuses() ?? [],
     sinks: () => reporting.vitals().sinks,
@@ -268,7 +233,7 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     laneOf: (delivery) => snapshots.current.laneOf(delivery),
     enqueued: (entries) => lanes.enqueued(entries),
   })
-  opened.defer(() => notifier.close())
+  stages.sources.defer(() => notifier.close())
   const removedState =
     watches &&
     startRemovedState({
@@ -276,22 +241,14 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
       redis: connections.report,
       watches: watches.statuses,
       kinds: () => snapshots.current.config.watch.map(({ kind }) => kind),
-      sinks: () => snapshots.current.config.sinks.map(({ name }) => name),
+      sinks: sinkNames,
     })
-  const applyParts = {
-    snapshots,
-    snapshotParts,
-    sinkSet,
-    delivers,
-    lanes,
-    watches,
-    enrichment,
-    health: reporting.health,
-    metrics,
-    log,
-  }
+  stages.sources.defer(() => removedState?.close())
+  const inUse = { snapshots, snapshotParts, sinkSet, delivers, lanes, watches, enrichment }
+  const applyParts = { ...inUse, health: reporting.health, metrics, log }
+  laneEvents.onDrained = (sink) => void letGo(applyParts, sink)
 
-  web.begin({
+  server.web.begin({
     keys,
     cluster,
     salt,
@@ -301,10 +258,10 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     config: () => snapshots.current.config,
     countRefusal: (reason) => metrics.requestsRefused.inc({ reason }),
   })
-  opened.defer(() => web.close())
+  stages.site.defer(() => server.web.close())
 
   return {
-    url: server?.url,
+    url: server.url,
     redisVersion,
     metrics,
     watches,
@@ -318,41 +275,73 @@ async function buildApp(options: AppOptions, opened: AsyncDisposableStack): Prom
     renewRedis: (settings) => renewCredentials(options.redis, settings),
     rotateRedis: (settings) => rotateCredentials(options.redis, settings),
     async stop() {
-      reporting.stopping()
-      await web.close()
-      await Promise.all([
-        notifier.close(),
-        watches?.close(),
-        limits?.close(),
-        silences?.close(),
-        removedState?.close(),
-        enrichment?.close(),
-      ])
-      logs.close()
-      history.close()
-      await lanes.close(GRACE_MS)
-      // A disk that hangs holds up a write of the archive: its close ends that.
-      await Promise.race([deadLetterBounds?.close(), pause(ARCHIVE_GRACE_MS, undefined, { ref: false })])
-      await archive.close()
-      const traced = tracing?.close()
-      const pending = await reporting.close()
-      upkeep.close()
-      await sinkSet.close()
-      await traced
-      await client?.close()
-      await server?.close()
-      disconnect(connections)
+      await closeAll(opened)
       return { pending }
     },
   }
 }
 
-async function serve(
-  { config, orAnyPort = false }: AppOptions,
-  metrics: Metrics,
-  parts: Pick<Parameters<typeof startServer>[0], 'vitals' | 'site'>,
-): Promise<HealthServer | undefined> {
-  if (config.server === false) return undefined
+/** What nearly all parts need. */
+interface Common {
+  keys: Keys
+  metrics: Metrics
+  log: Logger
+  clock: typeof CLOCK
+  cluster: string
+  /** The name of this process. */
+  instance: string
+  troubles: Troubles
+}
+
+/** Serves probes and metrics; `show` replaces the state that they show. */
+async function openServer({ config, orAnyPort = false }: AppOptions, { metrics }: Common, { base }: Stages) {
+  const web = siteOnRequest()
+  let vitals = (): Vitals => STARTING
+  const show = (next: () => Vitals) => {
+    vitals = next
+  }
+  if (config.server === false) return { url: undefined, web, show }
   const { host, port } = config.server
-  return startServer({ host, port, orAnyPort, metrics, ...parts })
+  const server = await startServer({
+    ...{ host, port, orAnyPort, metrics },
+    vitals: () => vitals(),
+    site: web.site,
+  })
+  base.defer(() => server.close())
+  return { url: server.url, web, show }
+}
+
+/** Compiles the configuration of the start; reloads exchange its snapshot. */
+async function useConfiguration({ config, sinkTypes }: AppOptions, { metrics, log }: Common) {
+  const ruleErrors = createRuleErrors()
+  const snapshotParts = {
+    load: sinkLoader(sinkTypes),
+    onMatch: metrics.ruleMatches.inc,
+    onRuleError(rule: string, error: unknown) {
+      metrics.ruleErrors.inc({ rule })
+      ruleErrors.note(rule, error)
+      log.debug({ rule, error }, 'a rule failed')
+    },
+  }
+  const snapshots = new ConfigSnapshots(await createConfigSnapshot(config, snapshotParts))
+  return { snapshots, snapshotParts, ruleErrors }
+}
+
+async function openSinks(
+  { config, role }: AppOptions,
+  common: Common,
+  { report: redis }: Connections,
+  snapshots: ConfigSnapshots,
+  { base }: Stages,
+) {
+  const { metrics, log } = common
+  const actions = createSinkActions({ ...common, redis, rules: () => snapshots.current.config.rules })
+  const contextOf = sinkContexts({ ...common, redis, actions })
+  const onReplaced = (sink: string) => forgetOldGauges(metrics.registry, sink)
+  const sinkSet = createSinkSet({ contextOf, log, onReplaced })
+  base.defer(() => sinkSet.close())
+  const delivers = role !== 'watch'
+  const prepared = await sinkSet.prepare(delivers ? config.sinks : [], snapshots.current.choices.typeOf)
+  prepared.use()
+  return { sinkSet, contextOf, delivers }
 }

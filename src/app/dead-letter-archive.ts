@@ -1,9 +1,22 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/schema.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import type { Message, Sink, SinkContext, SinkType } from '../sink/index.ts'
-import { ARCHIVE_WRITE_MS, type Archive } from '../store/bounds/dead-letter-bounds.ts'
+import {
+  ARCHIVE_WRITE_MS,
+  type Archive,
+  createDeadLetterBounds,
+  type DeadLetterBounds,
+} from '../store/bounds/dead-letter-bounds.ts'
+import { deadLetterBytes } from '../store/bounds/queue-bounds.ts'
+import type { Keys } from '../store/keys.ts'
 import type { StoredDeadLetter } from '../store/lanes/dead-letters.ts'
 import type { Lanes } from '../store/lanes/lanes.ts'
+import type { MemoryGate } from '../store/redis/memory-gate.ts'
 import type { ConfigSnapshots } from './config-snapshot.ts'
+import { type Connections, usableMemory } from './redis.ts'
+import type { Stages } from './shutdown.ts'
 
 interface DeadLetterArchiveParts {
   snapshots: ConfigSnapshots
@@ -67,6 +80,49 @@ export function deadLetterArchive({
       await opened?.sink.close()
     },
   }
+}
+
+/** Default retention of dead letters. */
+const DEAD_LETTERS_MS = 7 * 86_400_000
+
+/** For the deletion under way when the process stops. */
+const GRACE_MS = 1_000
+
+interface DeadLettersParts extends Omit<DeadLetterArchiveParts, 'deadlineMs'> {
+  keys: Keys
+  metrics: Metrics
+  log: Logger
+  clock: { now(): number }
+  /** The name of this process. */
+  instance: string
+  connections: Connections
+  gate: MemoryGate
+}
+
+/** Keeps the dead letters within the bounds of the current configuration, and archives those beyond. */
+export function startDeadLetters(
+  parts: DeadLettersParts,
+  { deadLetters }: Pick<Stages, 'deadLetters'>,
+): DeadLetterBounds {
+  const { keys, metrics, log, clock, instance, connections, snapshots, gate, load, contextOf, lanes } = parts
+  const archive = deadLetterArchive({ snapshots, load, contextOf, lanes })
+  deadLetters.defer(() => archive.close())
+  const bounds = createDeadLetterBounds({
+    ...{ keys, metrics, log, clock },
+    redis: connections.report,
+    id: instance,
+    archive: archive.current,
+    bounds() {
+      const { config } = snapshots.current
+      const { maxAge = DEAD_LETTERS_MS, maxBytes } = config.deadLetters ?? {}
+      const maxmemory = usableMemory(gate, config)
+      if (maxmemory === undefined) return undefined
+      return { maxAgeMs: maxAge, maxBytes: deadLetterBytes(maxmemory, maxBytes) }
+    },
+  })
+  // A disk that hangs holds up a write of the archive: its close ends that.
+  deadLetters.defer(() => Promise.race([bounds.close(), pause(GRACE_MS, undefined, { ref: false })]))
+  return bounds
 }
 
 /** Returns a dead letter as one line of JSON, with the object, or with the bytes (base64) of an unreadable one. */

@@ -30,12 +30,13 @@ import { ContainerLogs } from './container-logs.ts'
 import { type EvaluatorParts, evaluatorOf, normaliserOf } from './evaluation.ts'
 import type { Enrichment } from './metadata-informers.ts'
 import { type Connections, usableMemory } from './redis.ts'
+import type { Stages } from './shutdown.ts'
 import type { SinkSet } from './sink-set/set.ts'
 
 interface PipelineParts
   extends EvaluatorParts,
-    Pick<LanesParts, 'keys' | 'metrics' | 'log' | 'clock' | 'troubles'>,
-    Required<Pick<LanesParts, 'onDrained' | 'onGivenUp'>> {
+    Pick<LanesParts, 'keys' | 'metrics' | 'log' | 'clock' | 'troubles'> {
+  laneEvents: Readonly<LaneEvents>
   /** The name of this process. */
   instance: string
   processes: LiveProcesses
@@ -52,13 +53,16 @@ interface PipelineParts
   watch: WatchesParts | undefined
 }
 
+/** What lanes report; each is assigned when the part that follows it has started. */
+export type LaneEvents = Required<Pick<LanesParts, 'onDrained' | 'onGivenUp'>>
+
 interface Pipeline {
   watches: WatchManager | undefined
   lanes: Lanes
-  logs: ContainerLogs
-  history: History
-  limits: { close(): Promise<void> } | undefined
 }
+
+/** For deliveries in flight when the process stops. */
+const GRACE_MS = 5_000
 
 /**
  * The order of the work:
@@ -69,11 +73,14 @@ interface Pipeline {
  * Everything before the write can be repeated from the stored position, everything after it from the lane. The parts are
  * started from the end, because each one needs the next. An Event is followed from `IndexSession.commit` downwards.
  */
-export function startPipeline(parts: PipelineParts): Pipeline {
+export function startPipeline(
+  parts: PipelineParts,
+  stages: Pick<Stages, 'lanes' | 'logs' | 'sources'>,
+): Pipeline {
   const { snapshots, salt, enrichment, watch, connections, gate } = parts
   const { commitConnection, keys, instance, processes, metrics, log, clock } = parts
   const common = { commitConnection, keys, instance, metrics, clock }
-  const logs = startLogs(parts)
+  const logs = stages.logs.adopt(startLogs(parts), (it) => it.close())
   const history = startHistory({
     redis: connections.report,
     keys,
@@ -83,9 +90,10 @@ export function startPipeline(parts: PipelineParts): Pipeline {
     bounds: () => historyBounds(snapshots.current.config, usableMemory(gate, snapshots.current.config) ?? 0),
     isFull: gate.isClosed,
   })
-  const lanes = startDeliveries(parts, logs, history)
+  stages.logs.defer(() => history.close())
+  const lanes = stages.lanes.adopt(startDeliveries(parts, logs, history), (it) => it.close(GRACE_MS))
   const keepsUp = (lane: string) => lanes.keepsUp(lane)
-  const stages: CommitStages = {
+  const commitStages: CommitStages = {
     evaluator() {
       return { ...evaluatorOf(snapshots.current, parts, parts.silences?.()), keepsUp }
     },
@@ -97,7 +105,7 @@ export function startPipeline(parts: PipelineParts): Pipeline {
   const store = createSourceStore({
     ...common,
     processes,
-    stages,
+    stages: commitStages,
     history,
     ...(enrichment && { enrich: enrichment.awaitMetadata }),
     previous: {
@@ -121,19 +129,21 @@ export function startPipeline(parts: PipelineParts): Pipeline {
       },
     },
   })
-  if (!watch) return { lanes, logs, history, watches: undefined, limits: undefined }
+  if (!watch) return { lanes, watches: undefined }
   const watches = startWatches(watch, store, (source) => indexReader(connections.report, keys, source))
+  stages.sources.defer(() => watches.close())
   const limits = startLimits({
     ...common,
     snapshots,
     store,
-    stages,
+    stages: commitStages,
     history,
     log,
     redis: connections.report,
     watches: watches.statuses,
   })
-  return { lanes, logs, history, watches, limits }
+  stages.sources.defer(() => limits.close())
+  return { lanes, watches }
 }
 
 interface WatchesParts {
@@ -235,7 +245,7 @@ function historyBounds({ history = {} }: Config, maxmemory: number): HistoryBoun
 /** Starts to deliver from the lanes to the sinks of this process, with the current configuration. */
 function startDeliveries(parts: PipelineParts, logs: ContainerLogs, history: History): Lanes {
   const { connections, snapshots, sinkSet, gate, traceAttempt } = parts
-  const { keys, processes, troubles, metrics, log, clock, onDrained, onGivenUp } = parts
+  const { keys, processes, troubles, metrics, log, clock, laneEvents } = parts
   const typeOf = (sink: string) => snapshots.of(sink).choices.typeOf(sink)
   return new Lanes({
     keys,
@@ -244,8 +254,8 @@ function startDeliveries(parts: PipelineParts, logs: ContainerLogs, history: His
     metrics,
     log,
     clock,
-    onDrained,
-    onGivenUp,
+    onDrained: (sink) => laneEvents.onDrained(sink),
+    onGivenUp: (bytes) => laneEvents.onGivenUp(bytes),
     trace: traceAttempt,
     logs,
     history,
