@@ -9,6 +9,7 @@ import {
   quarantinePauseMs,
   type Retry,
 } from '../../src/store/lanes/delivery-policy.ts'
+import { FailingNamespaces } from '../../src/store/lanes/failing-namespaces.ts'
 import type { Item } from '../../src/store/lanes/lane-entries.ts'
 import { LaneWindow } from '../../src/store/lanes/lane-window.ts'
 import type { LaneServices } from '../../src/store/lanes/owned-lanes.ts'
@@ -68,6 +69,28 @@ test.each<[string, Outcome, boolean]>([
   new LaneOutcomes({} as LaneServices, 'chat/a', window).took(state, call, [outcome, outcome])
   expect(['x', 'y'].map((chain) => window.isSlow(chain))).toEqual([isSlow, isSlow])
 })
+
+test.each([
+  ['for the sink, which the breaker waits for', 'sink', true],
+  ['for one event, which it does not wait for', 'event', false],
+] as const)(
+  'a namespace that was asked to wait %s: still failing when a minute is over: %s',
+  (_, scope, isFailing) => {
+    let nowMs = 0
+    const failingNamespaces = new FailingNamespaces({ now: () => nowMs })
+    const breaker = { failed() {}, pause() {}, isOpen: () => true }
+    const state = { failingNamespaces, breaker, passedMs: 0, retried() {}, failed() {}, awaitBreaker() {} }
+    const item = { chain: 'x', tries: 0, delivery: { event: { namespace: 'shop' } } } as Item
+    const call = { items: [item], startedMs: performance.now(), probe: undefined, noted: false }
+    const services = { random: () => 0.5, outages: { failed: () => undefined } } as unknown as LaneServices
+    const verdict = classifyOutcomes([item], [{ ...ofItsOwn, scope, afterMs: 1_800_000 }])
+    const outcomes = new LaneOutcomes(services, 'chat/a', new LaneWindow())
+    outcomes.retries(state as unknown as SinkState, call, verdict)
+    expect(failingNamespaces.has('shop')).toBe(true)
+    nowMs = 61_000
+    expect(failingNamespaces.has('shop')).toBe(isFailing)
+  },
+)
 
 test('a delivery is given up after enough tries and enough time, not after one of them', () => {
   const facts = { sinceMs: 0, tries: 5, nowMs: 300_000 }

@@ -80,7 +80,9 @@ export class LaneOutcomes {
       state.retried(outcome)
       item.tries++
       const { chain, delivery } = item
-      if (mayBeOwnFault(outcome)) namespaces.failed(delivery.event.namespace, outcome.afterMs)
+      // The breaker waits for a pause of the sink alone: after another one probes of the namespace must go on.
+      const askedMs = outcome.scope === 'sink' ? outcome.afterMs : undefined
+      if (mayBeOwnFault(outcome)) namespaces.failed(delivery.event.namespace, askedMs)
       const facts = { passedMs: state.passedMs, failedBeforeMs: this.#window.failedMs(chain) }
       this.#lastFailure = outcome.detail
       if (failsAlone(outcome, { ...facts, calledMs: call.startedMs })) {
